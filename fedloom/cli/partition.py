@@ -1,0 +1,74 @@
+"""`fedloom partition`: make a partition and look at its card, without training."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fedloom.cli import data, flags, show
+from fedloom.cli.settings import build, gather
+from fedloom.config import RunConfig
+
+EPILOG = """[bold]Examples[/bold]
+
+fedloom partition --data mnist --partition "label_dirichlet(alpha=0.5)" --clients 10
+
+fedloom partition --data adult --partition "quantity_dirichlet(alpha=0.5)" --heatmap counts.png
+
+fedloom partition --data fcube --partition fcube_octants --save splits/fcube
+"""
+
+SETTINGS = (
+    "data",
+    "partition",
+    "clients",
+    "partition_seed",
+    "partition_rng",
+    "seed",
+    *data.SETTINGS,
+)
+
+
+def partition(
+    ctx: typer.Context,
+    settings: dict[str, Any],
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="PATH", help="Keep the partition (PATH.json, PATH.npz)."),
+    ] = None,
+    heatmap: Annotated[
+        Path | None,
+        typer.Option("--heatmap", metavar="FILE", help="Draw counts of class by client."),
+    ] = None,
+) -> None:
+    """Divide a data set among clients and show how skewed the result is."""
+    gathered = gather(
+        base={}, sets=None, flags=settings, arguments=ctx.args, methods=lambda _: None
+    )
+    config, _ = build(gathered)
+    show.notes(gathered.notes)
+    _make(config, save, heatmap)
+
+
+def _make(config: RunConfig, save: Path | None, heatmap: Path | None) -> None:
+    from fedloom import data, partition
+    from fedloom.server.setup import make_partition
+
+    rows = data.load(config.data, data_dir=config.data_dir, **config.data_options)
+    made = make_partition(config, rows)
+    card = partition.card(made, rows.classes)
+    show.card(card, title=f"{config.partition} of {config.data} among {made.num_clients} clients")
+    show.notes(made.warnings, label="warning")
+    if save is not None:
+        made.save(save)
+        typer.echo(f"partition in {save}")
+    if heatmap is not None:
+        partition.heatmap(made, rows.classes).savefig(heatmap)
+        typer.echo(f"heat map in {heatmap}")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    others = [name for name in RunConfig.model_fields if name not in SETTINGS]
+    command = flags.with_settings(partition, leave_out=others)
+    app.command(context_settings=flags.LOOSE, epilog=EPILOG)(command)

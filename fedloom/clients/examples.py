@@ -1,0 +1,134 @@
+"""Examples in memory, and the tensors that batches of them become.
+
+The data lie in memory once, as they came (8-bit images, sparse rows); a batch is turned into floats
+only when it is formed. Clients hold row numbers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedloom.clients.batches import Plan
+from fedloom.clients.noise import Noise
+from fedloom.rng import stream
+from fedloom.types import Batch
+
+PAD = 4  # pixels of reflection around an image before a random crop
+
+
+class Examples:
+    """Rows of a data set: x as tensor [n, ...] or CSR matrix, y [n]."""
+
+    def __init__(self, x: Any, y: np.ndarray, device: str = "cpu") -> None:
+        self.sparse = not isinstance(x, np.ndarray)
+        self.x = x if self.sparse else torch.from_numpy(_writable_view(x)).to(device)
+        self.y = torch.from_numpy(_writable_view(y)).to(device)
+        self.device = device
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """(x float32 [n, ...], y int64 [n]); 8-bit values become [0, 1]."""
+        if self.sparse:
+            dense = self.x[rows.cpu().numpy()].toarray()
+            return torch.from_numpy(dense).to(self.device), self.y[rows]
+        x = self.x[rows]
+        return (x.float() / 255 if x.dtype == torch.uint8 else x), self.y[rows]
+
+
+def _writable_view(array: np.ndarray) -> np.ndarray:
+    """The same memory, flagged writable, since torch warns about read-only arrays it never writes."""
+    view = np.ascontiguousarray(array).view()
+    if not view.flags.writeable:
+        interface = dict(view.__array_interface__)
+        interface["data"] = (interface["data"][0], False)
+        holder = _Borrowed(interface, view)
+        view = np.asarray(holder)
+    return view
+
+
+class _Borrowed:
+    """An array interface that keeps its owner alive."""
+
+    def __init__(self, interface: dict[str, Any], owner: np.ndarray) -> None:
+        self.__array_interface__ = interface
+        self._owner = owner
+
+
+@dataclass(frozen=True)
+class Augment:
+    """Random horizontal flips, and crops of an image reflected at its border by four pixels."""
+
+    flip: bool = False
+    crop: bool = False
+
+    def draw(self, plan: Plan, seed: int, round: int, client: int) -> Tensor | None:
+        """One client's choices of one round: [T, B, 3] = (top, left, flip), or None."""
+        if not (self.flip or self.crop):
+            return None
+        source = stream(seed, "augment", round, client)
+        choices = np.zeros((*plan.index.shape, 3), np.int64)
+        if self.crop:
+            choices[..., :2] = source.randint(2 * PAD + 1, size=(*plan.index.shape, 2))
+        if self.flip:
+            choices[..., 2] = source.randint(2, size=plan.index.shape)
+        return torch.from_numpy(choices)
+
+    def apply(self, x: Tensor, choices: Tensor) -> Tensor:
+        """x [n, c, h, w] and choices [n, 3] -> [n, c, h, w]."""
+        n, channels, height, width = x.shape
+        rows, columns = torch.arange(height), torch.arange(width)
+        top, left, flip = choices.unbind(-1)
+        if self.crop:
+            x = torch.nn.functional.pad(x, [PAD] * 4, mode="reflect")
+        columns = torch.where(flip[:, None] == 1, columns.flip(0), columns)  # [n, w]
+        down, across = top[:, None] + rows, left[:, None] + columns  # [n, h], [n, w]
+        pick = (
+            torch.arange(n)[:, None, None, None],
+            torch.arange(channels)[:, None, None],
+            down[:, None, :, None],
+            across[:, None, None, :],
+        )
+        return x[pick]
+
+
+@dataclass(frozen=True)
+class Feed:
+    """One client's batches of one round."""
+
+    rows: Tensor
+    """int64 [T, B] rows of the data set."""
+    position: Tensor
+    """int64 [T, B] positions among the client's own rows."""
+    count: Tensor
+    """int64 [T]."""
+    choices: Tensor | None
+    """Augmentation, [T, B, 3]."""
+    client: int
+    round: int
+
+
+def form(
+    examples: Examples, feeds: Sequence[Feed], steps: Sequence[int], augment: Augment, noise: Noise
+) -> Batch:
+    """Batch `steps[l]` of `feeds[l]` for every lane l: leaves [L, B, ...], padding included."""
+    at = list(zip(feeds, steps, strict=True))
+    rows = torch.stack([feed.rows[t] for feed, t in at])  # [L, B]
+    lanes, size = rows.shape
+    x, y = examples.take(rows.flatten())
+    if feeds[0].choices is not None:
+        choices = torch.stack([feed.choices[t] for feed, t in at if feed.choices is not None])
+        x = augment.apply(x, choices.flatten(0, 1))
+    if noise.active:
+        drawn = [
+            noise.draw(f.client, f.round, t, f.position[t], tuple(x.shape[1:])) for f, t in at
+        ]
+        x = x + torch.cat(drawn)
+    count = torch.stack([feed.count[t] for feed, t in at])  # [L]
+    mask = (torch.arange(size) < count[:, None]).to(x.dtype)
+    return {"x": x.unflatten(0, (lanes, size)), "y": y.view(lanes, size), "mask": mask}

@@ -1,0 +1,97 @@
+"""The method interface: twelve small pure functions whose defaults are FedAvg.
+
+A method is a frozen dataclass: its fields are its hyperparameters and it holds no state. Client hooks are
+written for ONE client; the engine puts a client axis in front, a plain loop or a deployed client runs
+them as they stand. Hooks never touch a device or a seed, and never loop over clients, epochs or batches.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor
+
+from fedloom import tree
+from fedloom.types import Batch, Cohort, Context, Params, State
+
+if TYPE_CHECKING:
+    from fedloom.tasks.task import Task
+
+Weighting = Literal["examples", "uniform"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """FedAvg, in pieces that a subclass replaces one at a time."""
+
+    server_lr: float = 1.0
+    weighting: Weighting = "examples"
+
+    def init_server(self, params: Params) -> State:
+        """Initial model -> what the server remembers; `params` is its global model."""
+        return {"params": params}
+
+    def init_client(self, server: State) -> State:
+        """What a client remembers before it first takes part."""
+        return {}
+
+    def broadcast(self, server: State) -> State:
+        """What is sent down, and so what is counted."""
+        return {"params": server["params"]}
+
+    def start(self, task: "Task", sent: State, client: State, data: Batch) -> tuple[Params, State]:
+        """Where local training starts, and the client's memory; `data` is all it trains on, [M, ...].
+
+        `data` is formed only for methods that set `reads_data`; the rest get an empty dictionary.
+        """
+        return sent["params"], client
+
+    def trainable(self, names: tuple[str, ...], epoch: int) -> tuple[str, ...]:
+        """The leaves that this local epoch trains."""
+        return names
+
+    def loss(self, task: "Task", params: Params, batch: Batch, ctx: Context) -> Tensor:
+        """The local objective, []."""
+        return task.loss(params, batch)
+
+    def correct(self, grads: Params, params: Params, ctx: Context) -> Params:
+        """The gradients that the optimizer sees, before weight decay and momentum."""
+        return grads
+
+    def after_step(self, params: Params, ctx: Context) -> Params:
+        """The parameters after each optimizer step."""
+        return params
+
+    def report(
+        self, task: "Task", params: Params, data: Batch, ctx: Context
+    ) -> tuple[State, State]:
+        """What is sent up, and what the client remembers."""
+        return {"delta": tree.sub(tree.pick(params, ctx.trained), ctx.start)}, ctx.client
+
+    def aggregate(self, server: State, reports: State, cohort: Cohort) -> State:
+        """Reports with leaves [N, ...] -> the server's next state."""
+        step = tree.mean(reports["delta"], self.weights(cohort))
+        return {**server, "params": tree.add(server["params"], step, self.server_lr)}
+
+    def weights(self, cohort: Cohort) -> Tensor:
+        """[N] how much each report counts; need not sum to one."""
+        n = cohort.num_examples
+        return n if self.weighting == "examples" else torch.ones_like(n)
+
+    def observe(self, server: State, reports: State, cohort: Cohort) -> dict[str, float]:
+        """Numbers worth a line in the record of the round."""
+        return {}
+
+    def personal(self, params: Params, client: State) -> Params:
+        """The model that a client with this memory would serve, given the global one."""
+        return params
+
+    @property
+    def reads_data(self) -> bool:
+        """Whether `start` or `report` look at the client's data as a whole."""
+        return False
+
+    @property
+    def pull(self) -> float:
+        """Strength of a linear pull towards `start` inside `correct`; `Context.travel` counts it in."""
+        return 0.0

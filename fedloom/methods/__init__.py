@@ -1,0 +1,92 @@
+"""One file a method, found by looking: `make("fedprox", mu=0.1)` imports the module of that name."""
+
+import dataclasses
+import importlib
+import pkgutil
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from fedloom.errors import ConfigError, nearest
+from fedloom.method import Method
+from fedloom.spec import Spec, parse
+
+
+def names() -> dict[str, str]:
+    """Every method found -> the first line of its docstring."""
+    return {name: (find(name).__doc__ or "").strip().splitlines()[0] for name in _modules()}
+
+
+def find(name: str) -> type[Method]:
+    """The class of a method; case and separators don't matter.
+
+    Raises ConfigError for an unknown name, with the nearest one.
+    """
+    if ":" in name:
+        return _foreign(name)
+    wanted = name.lower().replace("_", "").replace("-", "")
+    modules = {module.replace("_", ""): module for module in _modules()}
+    if wanted not in modules:
+        raise ConfigError(f"unknown method {name!r}; {nearest(name, _modules())}")
+    module = importlib.import_module(f"{__name__}.{modules[wanted]}")
+    return _only_method(module)
+
+
+def make(spec: str | Spec, **options: Any) -> Method:
+    """A method from `name` or `name(key=value, ...)`; unknown options are refused.
+
+    >>> make("fedprox(mu=0.1)").mu
+    0.1
+    """
+    read = parse(spec, "method")
+    cls = find(read.name)
+    hints = get_type_hints(cls)
+    fields = {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+    given = {**read.options, **options}
+    for key, value in given.items():
+        if key not in fields:
+            raise ConfigError(f"{cls.__name__} has no option {key!r}; {nearest(key, fields)}")
+        given[key] = _checked(cls, key, value, fields[key])
+    return cls(**given)
+
+
+def _modules() -> list[str]:
+    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+
+
+def _only_method(module: Any) -> type[Method]:
+    found = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, Method)
+        and value.__module__ == module.__name__
+    ]
+    if len(found) != 1:
+        raise ConfigError(f"{module.__name__} should define one Method; it defines {len(found)}")
+    return found[0]
+
+
+def _foreign(path: str) -> type[Method]:
+    module_name, _, class_name = path.partition(":")
+    try:
+        found = getattr(importlib.import_module(module_name), class_name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(
+            f"can't import method {path!r}: {error}; write package.module:Class"
+        ) from None
+    if not (isinstance(found, type) and issubclass(found, Method)):
+        raise ConfigError(f"{path!r} is not a subclass of fedloom.Method")
+    return found
+
+
+def _checked(cls: type[Method], key: str, value: Any, annotation: Any) -> Any:
+    """The value, if it is of the field's type; text never passes for a number."""
+    where = f"{cls.__name__}: {key}={value!r}"
+    if get_origin(annotation) is Literal:
+        if value not in get_args(annotation):
+            raise ConfigError(f"{where} should be one of {', '.join(get_args(annotation))}")
+        return value
+    if annotation is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, annotation) and (annotation is bool) == isinstance(value, bool):
+        return value
+    raise ConfigError(f"{where} should be of type {annotation.__name__}")

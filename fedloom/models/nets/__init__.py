@@ -1,0 +1,1 @@
+"""One file a network; the file's name is the network's, and no other list exists."""

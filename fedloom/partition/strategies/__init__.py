@@ -1,0 +1,1 @@
+"""One strategy a file, found by its name."""

@@ -1,0 +1,170 @@
+"""One run: rounds, evaluation, checkpoints, and a record from which it can be resumed."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from fedloom import partition
+from fedloom.config import RunConfig
+from fedloom.errors import DivergedError, RunDirectoryError
+from fedloom.models.flops import training_flops
+from fedloom.presets import deviations
+from fedloom.record import environment
+from fedloom.record.rundir import RunDir
+from fedloom.server import checkpoint
+from fedloom.server.round import RunState, begin, run_round
+from fedloom.server.scoring import has_personal, score_personal, score_round
+from fedloom.server.setup import Setup, prepare
+from fedloom.server.summary import summarise
+
+
+class Progress(Protocol):
+    """Something that shows how far a run is."""
+
+    def start(self, total_rounds: int, label: str) -> None: ...
+
+    def advance(self, round: int, info: Mapping[str, Any]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A finished or diverged run."""
+
+    path: Path
+    config: RunConfig
+    result: dict[str, Any]
+
+    @property
+    def status(self) -> str:
+        """`finished` or `diverged`."""
+        return str(self.result["status"])
+
+    @property
+    def accuracy(self) -> float | None:
+        """Accuracy of the final round on the reported split; for local models the clients' mean."""
+        if self.result["role"] == "local" and self.result["personal"]:
+            value = self.result["personal"]["accuracy_mean"]
+        else:
+            value = (self.result["final"] or {}).get("accuracy")
+        return None if value is None else float(value)
+
+    @property
+    def model(self) -> dict[str, torch.Tensor]:
+        """The final global model: parameters and buffers by name."""
+        return checkpoint.load_model(self.path / "model.safetensors")[0]
+
+
+def run(
+    config: RunConfig,
+    out: str | Path,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    label: str | None = None,
+    role: str = "method",
+) -> RunResult:
+    """Run one configuration into the directory `out`, or go on with the run it holds.
+
+    A diverged run ends with status `diverged`, its last good model on disk.
+    Raises ConfigError, DataError, PartitionError or RunDirectoryError before any work.
+    """
+    torch.set_num_threads(config.threads)
+    setup = prepare(config)
+    described = {**config.model_dump(), "deviations": deviations(config)}
+    name = label or setup.config.method
+    with RunDir.create(out, config=described, resume=resume, overwrite=overwrite) as folder:
+        if folder.result is not None:
+            return RunResult(folder.path, config, folder.result)
+        state, done = _opened(setup, folder)
+        if progress is not None:
+            progress.start(config.rounds, name)
+            progress.advance(done, {})
+        status, reason = "finished", None
+        try:
+            state = _rounds(setup, folder, state, done, progress)
+        except _Stopped as stopped:
+            state, status, reason = stopped.state, "diverged", str(stopped)
+        finally:
+            if progress is not None:
+                progress.close()
+        checkpoint.save_model(
+            folder.path / "model.safetensors",
+            {**state.server["params"], **state.buffers},
+            {"method": config.method, "model": setup.task.model.name, "status": status},
+        )
+        events = list(folder.events().events)
+        result = summarise(setup, events, status=status, label=name, role=role, reason=reason)
+        folder.finish(result)
+    return RunResult(Path(out), config, result)
+
+
+class _Stopped(Exception):
+    """A run that can't go on, with the last state that was good."""
+
+    def __init__(self, state: RunState, reason: str) -> None:
+        super().__init__(reason)
+        self.state = state
+
+
+def _opened(setup: Setup, folder: RunDir) -> tuple[RunState, int]:
+    """(state to go on from, rounds already done); writes what describes the run."""
+    state, done = begin(setup), -1
+    latest = checkpoint.load_latest(folder.checkpoints) if folder.resumed else None
+    notes = list(setup.notes)
+    if latest is not None:
+        state, done = _restored(latest, state), latest.round
+        notes += latest.notes
+    folder.truncate_after(done)
+    folder.write_json("environment.json", environment.collect())
+    setup.partition.save(folder.path / "partition")
+    card = partition.card(setup.partition, setup.dataset.classes)
+    folder.write_json("card.json", {**card, "test_rule": setup.dataset.test_rule})
+    folder.start(resumed_from=done if latest is not None else None, notes=notes)
+    return state, done
+
+
+def _restored(latest: checkpoint.Checkpoint, expected: RunState) -> RunState:
+    found = latest.state
+    if set(found) != set(asdict(expected)):
+        raise RunDirectoryError(f"the checkpoint of round {latest.round} lacks part of the state")
+    checkpoint.check_like(
+        {"server": found["server"], "buffers": found["buffers"]},
+        {"server": expected.server, "buffers": expected.buffers},
+    )
+    return RunState(**found)
+
+
+def _rounds(
+    setup: Setup, folder: RunDir, state: RunState, done: int, progress: Progress | None
+) -> RunState:
+    config = setup.config
+    per_example = training_flops(setup.task.model.net, setup.dataset.input_shape)
+    for round in range(done + 1, config.rounds + 1):
+        fields: dict[str, Any] = {}
+        if round > 0:
+            try:
+                state, fields = run_round(setup, state, round)
+            except DivergedError as error:
+                raise _Stopped(state, str(error)) from error
+            folder.event("round", round=round, **fields, flops=per_example * fields["examples"])
+        last = round == config.rounds
+        info = {key: fields[key] for key in ("train_loss", "lr") if key in fields}
+        if last or round % config.eval_every == 0:
+            for line in score_round(setup, state, round):
+                folder.event("eval", **line)
+                if line["split"] == setup.reported_split:
+                    info["accuracy"] = line["accuracy"]
+        if last and has_personal(setup.method):
+            folder.event("personal", **score_personal(setup, state, round))
+        if last or round % config.checkpoint_every == 0:
+            folder.sync()
+            checkpoint.save(folder.checkpoints, round, vars(state), {"method": config.method})
+        if progress is not None:
+            progress.advance(round, info)
+    return state

@@ -1,0 +1,95 @@
+"""What is measured after a round: the global model, and at the end each client's own."""
+
+import time
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedloom.clients.examples import Examples
+from fedloom.method import Method
+from fedloom.server.evaluate import Scores, evaluate
+from fedloom.server.round import RunState
+from fedloom.server.setup import Setup, all_rows
+
+
+def score_round(setup: Setup, state: RunState, round: int) -> list[dict[str, Any]]:
+    """The `eval` lines of a round: the global model on every part it is scored on."""
+    parts: list[tuple[str, Any]] = [("test", lambda: _score(setup, state, setup.test))]
+    if setup.noise_split:
+        parts.append(("test_noise", lambda: _score_noisy(setup, state, round)))
+    if len(setup.validation_rows):
+        rows = torch.from_numpy(setup.validation_rows)
+        parts.append(("validation", lambda: _score(setup, state, setup.engine.examples, rows)))
+    lines = []
+    for split, score in parts:
+        began = time.perf_counter()
+        fields = score().as_event(_classes(setup))
+        seconds = time.perf_counter() - began
+        lines.append({"round": round, "split": split, **fields, "seconds": seconds})
+    return lines
+
+
+def has_personal(method: Method) -> bool:
+    """Whether clients serve models of their own."""
+    return type(method).personal is not Method.personal
+
+
+def score_personal(setup: Setup, state: RunState, round: int) -> dict[str, Any]:
+    """The `personal` line: every client's own model on the whole test set.
+
+    The mean over clients counts each alike; a client without data has no model of its own (null).
+    """
+    began = time.perf_counter()
+    fresh = setup.method.init_client(state.server)
+    accuracy: list[float | None] = []
+    for client, size in enumerate(setup.sizes):
+        if size == 0:
+            accuracy.append(None)
+            continue
+        memory = state.memories.get(client, fresh)
+        params = setup.method.personal(state.server["params"], memory)
+        buffers = state.own_buffers.get(client, state.buffers)
+        batch = setup.config.eval_batch
+        scores = evaluate(setup.task, params, buffers, setup.test, all_rows(setup.test), batch)
+        accuracy.append(scores.accuracy if scores.finite else None)
+    defined = [value for value in accuracy if value is not None]
+    weights = [n for n, value in zip(setup.sizes, accuracy, strict=True) if value is not None]
+    return {
+        "round": round,
+        "accuracy_mean": float(np.mean(defined)) if defined else None,
+        "accuracy_weighted": float(np.average(defined, weights=weights)) if defined else None,
+        "std": float(np.std(defined)) if defined else None,
+        "num_clients": len(defined),
+        "per_client": accuracy,
+        "seconds": time.perf_counter() - began,
+    }
+
+
+def _classes(setup: Setup) -> tuple[str, ...]:
+    extra = range(setup.dataset.num_classes, setup.task.num_classes)
+    return (*setup.dataset.classes, *(f"output {i}" for i in extra))
+
+
+def _score(
+    setup: Setup, state: RunState, examples: Examples, rows: torch.Tensor | None = None
+) -> Scores:
+    rows = all_rows(examples) if rows is None else rows
+    batch = setup.config.eval_batch
+    return evaluate(setup.task, state.server["params"], state.buffers, examples, rows, batch)
+
+
+def _score_noisy(setup: Setup, state: RunState, round: int) -> Scores:
+    """The union over clients of the test set, copy i with client i's noise."""
+    noise, rows, batch = setup.engine.noise, all_rows(setup.test), setup.config.eval_batch
+    params = state.server["params"]
+    total: Scores | None = None
+    for client in range(len(setup.sizes)):
+
+        def shift(first: int, x: torch.Tensor, client: int = client) -> torch.Tensor:
+            return x + noise.test(client, round, first, tuple(x.shape))
+
+        scores = evaluate(setup.task, params, state.buffers, setup.test, rows, batch, shift)
+        total = scores if total is None else total + scores
+    assert total is not None
+    return total

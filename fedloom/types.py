@@ -1,0 +1,50 @@
+"""The few nouns that every package shares.
+
+Shape letters used throughout: `N` clients in the cohort, `S` batches an epoch, `B` examples a batch,
+`M` examples of one client, `C` classes, `d` features, `L` lanes.
+"""
+
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+Params = dict[str, Tensor]
+"""A model's trainable leaves, flat: name -> tensor. Statistics of normalisation are never in here."""
+
+State = dict[str, Any]
+"""A dictionary of tensors or of such dictionaries, and nothing else: what is sent, kept and saved."""
+
+Batch = dict[str, Tensor]
+"""`x` [B, ...], `y` [B] and `mask` [B] (1 for an example, 0 for padding)."""
+
+
+class Context(NamedTuple):
+    """What one client may read while it trains."""
+
+    sent: State
+    """What the server broadcast this round."""
+    client: State
+    """What this client remembers from earlier rounds."""
+    start: Params
+    """Where this round's local training began."""
+    trained: tuple[str, ...]
+    """Leaves that some epoch trains, in the model's order."""
+    lr: Tensor
+    """[] the client's learning rate of this round."""
+    num_steps: Tensor
+    """[] optimizer steps this client takes."""
+    num_examples: Tensor
+    """[] examples this client trains on."""
+    travel: Tensor
+    """[] how far those steps carry a leaf under a unit gradient: `lr * num_steps` without momentum."""
+
+
+class Cohort(NamedTuple):
+    """Who reported this round, beside everybody who could have."""
+
+    num_examples: Tensor
+    """[N] examples of each reporting client."""
+    num_clients: int
+    """Clients in the whole population."""
+    total_examples: int
+    """Examples in the whole population."""

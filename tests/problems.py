@@ -1,0 +1,131 @@
+"""Small federations for tests: unequal clients, float64, one round at a time."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import nn
+
+from fedloom import tree
+from fedloom.clients.batches import LocalWork
+from fedloom.clients.examples import Examples
+from fedloom.engine.cohort import Engine
+from fedloom.engine.optimizer import Sgd
+from fedloom.method import Method
+from fedloom.models import Model
+from fedloom.tasks.task import Task
+from fedloom.types import Cohort, Params, State
+
+SIZES = (28, 20, 9, 7, 15)
+FEATURES, CLASSES = 6, 3
+
+
+def task_of(net: nn.Module, num_classes: int = CLASSES) -> Task:
+    """A task around a network with a `body` and a `head`."""
+    head = tuple(n for n, _ in net.named_parameters() if n.startswith("head."))
+    return Task(Model("test", net, head, "head", lambda: net), num_classes)
+
+
+class Net(nn.Module):
+    """Two layers; with normalisation in between if asked."""
+
+    def __init__(self, norm: bool = False) -> None:
+        super().__init__()
+        middle = nn.BatchNorm1d(8) if norm else nn.Identity()
+        self.body = nn.Sequential(nn.Linear(FEATURES, 8), middle, nn.Tanh(), nn.Linear(8, 8))
+        self.head = nn.Linear(8, CLASSES)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+
+@dataclass
+class Federation:
+    """An engine and the state of its clients."""
+
+    engine: Engine
+    params: Params
+    buffers: Params
+
+    def sizes(self) -> list[int]:
+        return [len(rows) for rows in self.engine.rows]
+
+    def with_engine(self, **changes) -> "Federation":
+        return Federation(replace(self.engine, **changes), self.params, self.buffers)
+
+    def play(self, method: Method, rounds: int = 3, lr: float = 0.05, cohorts=None):
+        """(server state, memories) after some rounds of full or given participation."""
+        server: State = method.init_server(self.params)
+        memories: dict[int, State] = {}
+        for round in range(1, rounds + 1):
+            cohort = list(range(len(self.engine.rows))) if cohorts is None else cohorts[round - 1]
+            server, memories = self.round(method, server, memories, round, lr, cohort)
+        return server, memories
+
+    def round(self, method, server, memories, round, lr, cohort):
+        fresh = method.init_client(server)
+        trained = self.engine.train(
+            method,
+            method.broadcast(server),
+            cohort,
+            {c: memories.get(c, fresh) for c in cohort},
+            dict.fromkeys(cohort, self.buffers),
+            round=round,
+            lr=lr,
+        )
+        reports = tree.stack([outcome.report for outcome in trained.outcomes])
+        counts = torch.tensor(trained.num_examples, dtype=torch.float64)
+        sizes = self.sizes()
+        server = method.aggregate(server, reports, Cohort(counts, len(sizes), sum(sizes)))
+        new = {c: o.memory for c, o in zip(cohort, trained.outcomes, strict=True)}
+        return server, {**memories, **new}
+
+
+def federation(
+    sizes=SIZES, *, executor="loop", momentum=0.9, work=None, norm=False, lanes=3, seed=0, data_seed=0
+) -> Federation:
+    """Clients of these sizes with random float64 data of three classes."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        task = task_of(Net(norm).double())
+    draw = np.random.RandomState(data_seed)
+    total = sum(sizes)
+    x = draw.randn(total, FEATURES)
+    y = (x @ draw.randn(FEATURES, CLASSES)).argmax(1).astype(np.int64)
+    bounds = np.cumsum([0, *sizes])
+    rows = [np.arange(a, b) for a, b in zip(bounds, bounds[1:], strict=False)]
+    params, buffers = task.initial()
+    engine = Engine(
+        task=task,
+        examples=Examples(x, y),
+        rows=rows,
+        optimizer=Sgd(momentum, 1e-4),
+        work=work or LocalWork(2, None, 7),
+        seed=seed,
+        executor=executor,
+        lanes=lanes,
+        min_batch=2 if norm else 1,
+    )
+    return Federation(engine, params, buffers)
+
+
+def gap(a, b) -> float:
+    """Largest difference between two nested states; infinite for unlike structures."""
+    if isinstance(a, dict):
+        if set(a) != set(b):
+            return float("inf")
+        return max((gap(a[key], b[key]) for key in a), default=0.0)
+    if isinstance(a, tuple):
+        return max(map(gap, a, b), default=0.0)
+    if a.shape != b.shape:
+        return float("inf")
+    return float((a - b).detach().abs().max()) if a.numel() else 0.0
+
+
+def same_bits(a, b) -> bool:
+    """Whether two nested states are equal to the bit."""
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same_bits(a[key], b[key]) for key in a)
+    return a.dtype == b.dtype and torch.equal(a, b)
+
+
