@@ -94,7 +94,7 @@ def report(
 
     `paths` are run or comparison folders; the report goes to `out`, else into the first of them.
     """
-    from fedloom import report as reporting
+    from fedloom.reporting.write import write
 
     found = [paths] if isinstance(paths, str | Path) else list(paths)
-    return reporting.write(found, out or found[0], baseline=baseline, target=target)
+    return write(found, out or found[0], baseline=baseline, target=target)

@@ -56,6 +56,9 @@ class RunConfig(BaseModel):
     missing: Literal["refuse", "drop", "impute"] = _setting(
         "refuse", "Data", "own data: what to do with missing values"
     )
+    data_seed: int = _setting(
+        0, "Data", "seed of generated sets and of test rows cut off here", ge=0, le=MAX_SEED
+    )
     separator: str | None = _setting(
         None, "Data", "own data: column separator (else found by looking)"
     )

@@ -1,21 +1,19 @@
 """The method interface: twelve small pure functions whose defaults are FedAvg.
 
-A method is a frozen dataclass: its fields are its hyperparameters and it holds no state. Client hooks are
-written for ONE client; the engine puts a client axis in front, a plain loop or a deployed client runs
-them as they stand. Hooks never touch a device or a seed, and never loop over clients, epochs or batches.
+A method is a frozen dataclass: its fields are its hyperparameters and it holds no state. Client
+hooks are written for ONE client; the engine puts a client axis in front, a plain loop or a
+deployed client runs them as they stand. Hooks never touch a device or a seed, and never loop over
+clients, epochs or batches.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from fedloom import tree
-from fedloom.types import Batch, Cohort, Context, Params, State
-
-if TYPE_CHECKING:
-    from fedloom.tasks.task import Task
+from fedloom.types import Batch, Cohort, Context, Params, State, Task
 
 Weighting = Literal["examples", "uniform"]
 
@@ -39,10 +37,11 @@ class Method:
         """What is sent down, and so what is counted."""
         return {"params": server["params"]}
 
-    def start(self, task: "Task", sent: State, client: State, data: Batch) -> tuple[Params, State]:
-        """Where local training starts, and the client's memory; `data` is all it trains on, [M, ...].
+    def start(self, task: Task, sent: State, client: State, data: Batch) -> tuple[Params, State]:
+        """Where local training starts, and the client's memory.
 
-        `data` is formed only for methods that set `reads_data`; the rest get an empty dictionary.
+        `data` [M, ...] is all that the client trains on; it is formed only for methods that set
+        `reads_data`, the rest get an empty dictionary.
         """
         return sent["params"], client
 
@@ -50,7 +49,7 @@ class Method:
         """The leaves that this local epoch trains."""
         return names
 
-    def loss(self, task: "Task", params: Params, batch: Batch, ctx: Context) -> Tensor:
+    def loss(self, task: Task, params: Params, batch: Batch, ctx: Context) -> Tensor:
         """The local objective, []."""
         return task.loss(params, batch)
 
@@ -62,9 +61,7 @@ class Method:
         """The parameters after each optimizer step."""
         return params
 
-    def report(
-        self, task: "Task", params: Params, data: Batch, ctx: Context
-    ) -> tuple[State, State]:
+    def report(self, task: Task, params: Params, data: Batch, ctx: Context) -> tuple[State, State]:
         """What is sent up, and what the client remembers."""
         return {"delta": tree.sub(tree.pick(params, ctx.trained), ctx.start)}, ctx.client
 
@@ -82,6 +79,11 @@ class Method:
         """Numbers worth a line in the record of the round."""
         return {}
 
+    def total_weight(self, cohort: Cohort) -> float:
+        """What `weights` would sum to if everybody took part."""
+        whole = cohort.total_examples if self.weighting == "examples" else cohort.num_clients
+        return float(whole)
+
     def personal(self, params: Params, client: State) -> Params:
         """The model that a client with this memory would serve, given the global one."""
         return params
@@ -93,5 +95,5 @@ class Method:
 
     @property
     def pull(self) -> float:
-        """Strength of a linear pull towards `start` inside `correct`; `Context.travel` counts it in."""
+        """Strength of a linear pull to `start` inside `correct`; `Context.travel` counts it in."""
         return 0.0

@@ -27,7 +27,7 @@ ABOUT: dict[str, str] = {
 }
 METHOD_OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "niid_published": {
-        "fednova": {"normaliser": "momentum", "weights": "batches"},
+        "fednova": {"normaliser": "momentum", "weighting": "batches"},
         "scaffold": {
             "control_init": "network",
             "divisor": "cohort",
@@ -36,7 +36,7 @@ METHOD_OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         },
     },
     "niid_corrected": {
-        "fednova": {"normaliser": "momentum", "weights": "examples"},
+        "fednova": {"normaliser": "momentum", "weighting": "examples"},
         "scaffold": {
             "control_init": "zeros",
             "divisor": "population",
@@ -108,7 +108,7 @@ def with_options(preset: str, method: str | Spec, values: Mapping[str, Any] | No
     """The method with the preset's options under those it is given.
 
     >>> str(with_options("niid_published", "fednova"))
-    "fednova(normaliser='momentum', weights='batches')"
+    "fednova(normaliser='momentum', weighting='batches')"
     """
     given = parse(method, "method")
     return Spec(given.name, {**method_options(preset, given.name, values or {}), **given.options})

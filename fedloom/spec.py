@@ -28,7 +28,7 @@ class Spec:
 def parse(text: "str | Spec", what: str = "specification") -> Spec:
     """Read `name` or `name(key=value, ...)`; values are literals, bare words count as text.
 
-    Names are matched without regard to case; `-` and `_` are the same.
+    Case, `-` and `_` make no difference in names; dotted paths are kept as they are.
 
     >>> parse("label_dirichlet(alpha=0.5, min_size=1)")
     Spec(name='label_dirichlet', options={'alpha': 0.5, 'min_size': 1})
@@ -40,7 +40,9 @@ def parse(text: "str | Spec", what: str = "specification") -> Spec:
     if isinstance(text, Spec):
         return text
     name, bracket, rest = str(text).strip().partition("(")
-    name = name.strip().lower().replace("-", "_")
+    name = name.strip()
+    if ":" not in name and "." not in name:  # a dotted path of the user's own keeps its case
+        name = name.lower().replace("-", "_")
     if not name:
         raise ConfigError(f"{what} is empty; write name or name(key=value, ...)")
     if not bracket:
@@ -63,11 +65,10 @@ def parse(text: "str | Spec", what: str = "specification") -> Spec:
 
 def _value(node: ast.expr, where: str) -> Any:
     if isinstance(node, ast.Name):
-        words = {"true": True, "false": False, "none": None, "inf": float("inf")}
-        return words.get(node.id.lower(), node.id)
+        return {"true": True, "false": False, "none": None}.get(node.id.lower(), node.id)
     try:
         return ast.literal_eval(node)
-    except ValueError:
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         raise ConfigError(
             f"{where}: {ast.unparse(node)!r} is not a number, text, list, true or false"
         ) from None

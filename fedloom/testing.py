@@ -35,7 +35,9 @@ class Quadratic:
     head: tuple[str, ...] = ()
     has_batch_norm = False
     has_dropout = False
-    updates: Params = {}
+
+    def __init__(self) -> None:
+        self.updates: Params = {}
 
     def bind(self, buffers: Params, *, training: bool, padded: bool = True) -> "Quadratic":
         """The same task: it has no buffers."""

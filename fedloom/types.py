@@ -1,18 +1,19 @@
 """The few nouns that every package shares.
 
-Shape letters used throughout: `N` clients in the cohort, `S` batches an epoch, `B` examples a batch,
+Shape letters used throughout: `N` clients in the cohort, `S` batches an epoch, `B` examples a
+batch,
 `M` examples of one client, `C` classes, `d` features, `L` lanes.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor
 
 Params = dict[str, Tensor]
-"""A model's trainable leaves, flat: name -> tensor. Statistics of normalisation are never in here."""
+"""A model's trainable leaves, flat: name -> tensor. Running statistics are never in here."""
 
 State = dict[str, Any]
-"""A dictionary of tensors or of such dictionaries, and nothing else: what is sent, kept and saved."""
+"""A dictionary of tensors or of such dictionaries, no more: what is sent, kept and saved."""
 
 Batch = dict[str, Tensor]
 """`x` [B, ...], `y` [B] and `mask` [B] (1 for an example, 0 for padding)."""
@@ -36,7 +37,7 @@ class Context(NamedTuple):
     num_examples: Tensor
     """[] examples this client trains on."""
     travel: Tensor
-    """[] how far those steps carry a leaf under a unit gradient: `lr * num_steps` without momentum."""
+    """[] how far those steps carry a leaf under a unit gradient; `lr * num_steps` if plain SGD."""
 
 
 class Cohort(NamedTuple):
@@ -48,3 +49,29 @@ class Cohort(NamedTuple):
     """Clients in the whole population."""
     total_examples: int
     """Examples in the whole population."""
+
+
+class Task(Protocol):
+    """What a method sees of a model and its loss; `fedloom.tasks` has the implementations."""
+
+    num_classes: int
+    head: tuple[str, ...]
+    """Names of the head's leaves."""
+
+    def outputs(self, params: Params, batch: Batch) -> tuple[Tensor, Tensor]:
+        """(features [B, d], logits [B, C]) from one pass."""
+
+    def logits(self, params: Params, batch: Batch) -> Tensor:
+        """[B, C]."""
+
+    def features(self, params: Params, batch: Batch) -> Tensor:
+        """[B, d], the input of the head."""
+
+    def loss(self, params: Params, batch: Batch) -> Tensor:
+        """The task's own loss over the batch, []."""
+
+    def mean(self, per_example: Tensor, batch: Batch) -> Tensor:
+        """Mean over the examples that aren't padding, []."""
+
+    def teacher(self) -> "Task":
+        """The same task for a pass through a model that isn't being trained: evaluation mode."""

@@ -1,5 +1,6 @@
 """Small federations for tests: unequal clients, float64, one round at a time."""
 
+import itertools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -82,7 +83,15 @@ class Federation:
 
 
 def federation(
-    sizes=SIZES, *, executor="loop", momentum=0.9, work=None, norm=False, lanes=3, seed=0, data_seed=0
+    sizes=SIZES,
+    *,
+    executor="loop",
+    momentum=0.9,
+    work=None,
+    norm=False,
+    lanes=3,
+    seed=0,
+    data_seed=0,
 ) -> Federation:
     """Clients of these sizes with random float64 data of three classes."""
     with torch.random.fork_rng(devices=[]):
@@ -93,7 +102,7 @@ def federation(
     x = draw.randn(total, FEATURES)
     y = (x @ draw.randn(FEATURES, CLASSES)).argmax(1).astype(np.int64)
     bounds = np.cumsum([0, *sizes])
-    rows = [np.arange(a, b) for a, b in zip(bounds, bounds[1:], strict=False)]
+    rows = [np.arange(a, b) for a, b in itertools.pairwise(bounds)]
     params, buffers = task.initial()
     engine = Engine(
         task=task,
@@ -127,5 +136,3 @@ def same_bits(a, b) -> bool:
     if isinstance(a, dict):
         return list(a) == list(b) and all(same_bits(a[key], b[key]) for key in a)
     return a.dtype == b.dtype and torch.equal(a, b)
-
-

@@ -56,6 +56,7 @@ class Bar:
     def close(self) -> None:
         """Take the bar away."""
         if self._task is not None:
+            self._progress.refresh()
             self._progress.remove_task(self._task)
             self._task = None
         self._progress.stop()

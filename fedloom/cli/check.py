@@ -1,7 +1,7 @@
 """Names and options in a configuration, checked against what there is before data are loaded."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
 from fedloom.config_values import spec_text
 from fedloom.errors import ConfigError, FedloomError, nearest
@@ -14,18 +14,9 @@ def method(spec: Spec) -> Spec:
 
     cls = methods.find(spec.name)
     own = cls.__module__.rsplit(".", 1)[-1]
-    for key, hint in get_type_hints(cls).items():
-        if key in spec.options and get_args(hint) and get_origin(hint) is Literal:
-            _one_of(spec, key, get_args(hint))
     name = own if cls.__module__ == f"{methods.__name__}.{own}" else spec.name
     methods.make(Spec(name, spec.options))
     return Spec(name, spec.options)
-
-
-def _one_of(spec: Spec, key: str, words: tuple[Any, ...]) -> None:
-    if spec.options[key] not in words:
-        given = f"{spec.name}: {key}={spec.options[key]!r}"
-        raise ConfigError(f"{given}: expected one of {', '.join(map(str, words))}")
 
 
 def _partition(spec: Spec) -> Spec:

@@ -95,7 +95,7 @@ def _compare(asked: contest.Contest, where: Where) -> None:
         _plan(asked)
         return
     from fedloom import api
-    from fedloom.report.write import write
+    from fedloom.reporting.write import write
 
     with where.folder(asked.config, "compare") as out:
         progress = reporter(where.quiet)
@@ -122,7 +122,7 @@ def _plan(asked: contest.Contest) -> None:
 
     for spec in asked.methods:
         show.thing(plan(asked.config.replace(method=str(spec))), title=str(spec))
-    typer.echo(
+    show.line(
         f"{len(asked.methods)} methods x {asked.trials} trials"
         + "".join(f" x {len(values)} values of {key}" for key, values in asked.grid.items())
         + (", and the local-only and centralised references" if asked.reference else "")

@@ -50,9 +50,7 @@ def read(
 ) -> Contest:
     """One checked comparison. Raises SettingsError with all problems."""
     problems: list[str] = []
-    table = dict(base).pop("compare", {})
-    if not isinstance(table, Mapping):
-        table, problems = {}, ["compare: expected a table, [compare]"]
+    table = _table(base, problems)
     options = {key: value for key, value in table.items() if key not in DEFAULTS}
     asked = _own_values({**DEFAULTS, **table, **own}, problems)
     methods = _methods(asked["methods"], problems)
@@ -62,6 +60,7 @@ def read(
         flags=flags,
         arguments=arguments,
         methods=lambda _: list(methods),
+        also=DEFAULTS,
     )
     notes = list(gathered.notes)
     if "method" in base:
@@ -96,6 +95,14 @@ def split_outside_brackets(text: str) -> list[str]:
         else:
             parts[-1] += letter
     return [part.strip() for part in parts]
+
+
+def _table(base: Mapping[str, Any], problems: list[str]) -> Mapping[str, Any]:
+    table = base.get("compare", {})
+    if isinstance(table, Mapping):
+        return table
+    problems.append(f"compare = {table!r}: expected a table, [compare]")
+    return {}
 
 
 def _own_values(values: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:

@@ -19,6 +19,10 @@ Pairs = list[tuple[str, str | bool]]
 """Flags and their values; True and False where a flag had none."""
 
 
+COMMON = ("config", "set", "out", "dry_run", "resume", "overwrite", "quiet")
+"""Flags of the training commands that are no settings."""
+
+
 @dataclass
 class Found:
     """What the flags beyond the settings meant."""
@@ -64,24 +68,25 @@ def renamed_method(pairs: Pairs) -> dict[str, str]:
     return {"method": texts["method"]} if "method" in texts else {}
 
 
-def sort_out(pairs: Pairs, methods: list[Spec] | None) -> Found:
+def sort_out(pairs: Pairs, methods: list[Spec] | None, also: Iterable[str] = ()) -> Found:
     """Tell options of these methods from renamed settings and from mistakes.
 
     No methods: nothing but settings can be meant. An empty list: the methods' names were wrong, so
     nothing can be said about flags that are no settings.
     """
     found = Found()
-    judge = methods is None or bool(methods)
     known = options_of(methods) if pairs and methods else {}
+    offered = [*COMMON, *also, *known.values()]
+    judge = methods is None or bool(methods)
     for key, value in pairs:
-        flag = "--" + key
+        flag = "--" + key.replace("_", "-")
         own = known.get(_plain(key))
         if own is not None:
             if own in found.options:
                 found.problems.append(f"{flag} is given twice")
             found.options[own] = value
         elif isinstance(value, bool) and judge:
-            found.problems.append(f"{flag}: " + _unknown(key, known.values(), lacks_value=True))
+            found.problems.append(f"{flag}: " + _unknown(key, offered, lacks_value=True))
         elif key.lower() in RENAMED and isinstance(value, str):
             name = RENAMED[key.lower()]
             found.settings[name] = value
@@ -89,7 +94,7 @@ def sort_out(pairs: Pairs, methods: list[Spec] | None) -> Found:
         elif key.lower() in SKEW and isinstance(value, str):
             found.alpha = value
         elif judge:
-            found.problems.append(f"{flag}: " + _unknown(key, known.values()))
+            found.problems.append(f"{flag}: " + _unknown(key, offered))
     return found
 
 
@@ -141,7 +146,8 @@ def with_alpha(partition: str, alpha: str) -> str:
 
 
 def _unknown(key: str, options: Iterable[str], lacks_value: bool = False) -> str:
-    choices = {_plain(name): name for name in (*RunConfig.model_fields, *options)}
+    names = (name for name in (*RunConfig.model_fields, *options) if name != key)
+    choices = {_plain(name): name for name in names}
     mapping: Mapping[str, str] = choices
     close = suggestion(_plain(key), mapping)
     if not close:

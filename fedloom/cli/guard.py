@@ -10,7 +10,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -29,7 +29,15 @@ class Terminated(KeyboardInterrupt):
 def say(message: str, label: str = "error") -> None:
     """One message on standard error, without markup and unwrapped."""
     sys.stdout.flush()
-    typer.echo(f"{label}: {message}", err=True)
+    line(f"{label}: {message}", sys.stderr)
+
+
+def line(text: str, stream: TextIO | None = None) -> None:
+    """One line as the stream can show it; what its encoding lacks is replaced, not forced on it."""
+    target = sys.stdout if stream is None else stream
+    encoding = getattr(target, "encoding", None) or "utf-8"
+    target.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+    target.flush()
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:

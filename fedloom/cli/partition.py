@@ -61,10 +61,10 @@ def _make(config: RunConfig, save: Path | None, heatmap: Path | None) -> None:
     show.notes(made.warnings, label="warning")
     if save is not None:
         made.save(save)
-        typer.echo(f"partition in {save}")
+        show.line(f"partition in {save}")
     if heatmap is not None:
         partition.heatmap(made, rows.classes).savefig(heatmap)
-        typer.echo(f"heat map in {heatmap}")
+        show.line(f"heat map in {heatmap}")
 
 
 def register(app: typer.Typer) -> None:

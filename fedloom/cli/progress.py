@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-import typer
+from fedloom.cli.guard import line
 
 QUIET_SECONDS = 15.0
 """Plain lines come no more often than this, first and last round aside."""
@@ -94,8 +94,7 @@ class Lines:
         """Nothing: the last round had its line."""
 
     def _say(self, text: str) -> None:
-        typer.echo(text.rstrip(), err=True)
-        sys.stderr.flush()
+        line(text.rstrip(), sys.stderr)
 
 
 def duration(seconds: float) -> str:

@@ -46,7 +46,7 @@ def report(
         if not path.is_dir():
             raise ConfigError(f"{path}: expected the directory of a run or a comparison")
     where = runs[0] if out is None else out
-    from fedloom.report.write import write
+    from fedloom.reporting.write import write
 
     show.report(write(runs, where, baseline=baseline, target=wanted))
 

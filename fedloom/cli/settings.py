@@ -32,14 +32,18 @@ def gather(
     flags: Mapping[str, Any],
     arguments: Iterable[str],
     methods: Callable[[Mapping[str, Any]], list[Spec] | None],
+    also: Iterable[str] = (),
 ) -> Gathered:
-    """Lay flags over `--set`, `--set` over the file; `methods` says whose options may be flags."""
+    """Lay flags over `--set`, `--set` over the file; `methods` says whose options may be flags.
+
+    `also` are flags of the command that are no settings, to be offered when one is misspelt.
+    """
     problems: list[str] = []
     values = {**base, **_pairs(sets or (), problems), **flags}
     found = extras.Found()
     try:
         rest = extras.split(arguments)
-        found = extras.sort_out(rest, methods(values | extras.renamed_method(rest)))
+        found = extras.sort_out(rest, methods(values | extras.renamed_method(rest)), also)
     except ConfigError as error:
         problems.append(str(error))
     for key in found.settings:
@@ -72,7 +76,7 @@ def build(gathered: Gathered) -> tuple[RunConfig, list[str]]:
     Raises SettingsError with every problem, names of methods, partitions and models included.
     """
     values, problems = dict(gathered.values), list(gathered.problems)
-    if not check.names({"method": values.get("method", "fedavg")})[1]:
+    if "method" in check.names({"method": values.get("method", "fedavg")})[0]:
         values["method"] = str(_method(values, gathered.options))
     known, wrong = check.names(values)
     values |= known

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from fedloom.cli.guard import say
+from fedloom.cli.guard import line, say
 from fedloom.cli.progress import duration
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fedloom.report import ReportFiles
+    from fedloom.reporting import ReportFiles
 
 WIDE = 200
 """Columns where the output is no terminal, so that a pipe gets whole lines."""
@@ -44,7 +42,7 @@ def thing(value: Any, title: str = "") -> None:
     elif isinstance(value, Mapping):
         pairs(title, value)
     else:
-        typer.echo(str(value))
+        line(str(value))
 
 
 def pairs(title: str, values: Mapping[str, Any]) -> None:
@@ -71,6 +69,9 @@ def card(found: Mapping[str, Any], title: str) -> None:
     from rich.text import Text
 
     pairs(title, {key: found[key] for key in CARD if found.get(key) not in ({}, None)})
+    if found["count_matrix"] is None:
+        line("too many clients and classes to list what each holds")
+        return
     counts, classes = found["count_matrix"], found["classes"]
     table = Table(title="rows of each class at each client", title_justify="left")
     for name in ("client", *classes[:MOST_CLASSES], "all"):
@@ -80,7 +81,7 @@ def card(found: Mapping[str, Any], title: str) -> None:
     console().print(table)
     hidden = max(0, len(counts) - MOST_CLIENTS), max(0, len(classes) - MOST_CLASSES)
     if any(hidden):
-        typer.echo(f"not shown: {hidden[0]} clients, {hidden[1]} classes")
+        line(f"not shown: {hidden[0]} clients, {hidden[1]} classes")
 
 
 def named(title: str, rows: Mapping[str, str]) -> None:
@@ -103,20 +104,20 @@ def result(out: Path) -> str:
         return "unfinished"
     found = json.loads(path.read_text(encoding="utf-8"))
     pairs(f"{found.get('label') or found.get('method')}: {found['status']}", summary(found))
-    typer.echo(f"results in {out}")
+    line(f"results in {out}")
     return str(found["status"])
 
 
 def report(files: "ReportFiles") -> None:
     """Print the tables and the verdict of a report, and where its page is."""
-    from fedloom.report import build, terminal
+    from fedloom.reporting import build, terminal
 
     for comparison in files.comparisons:
         console().print(terminal(build(comparison)))
     for sentence in files.sentences:
-        typer.echo(sentence)
+        line(sentence)
     notes(files.notes)
-    typer.echo(f"report in {files.html}")
+    line(f"report in {files.html}")
 
 
 def summary(found: Mapping[str, Any]) -> dict[str, str | None]:

@@ -1,0 +1,1 @@
+"""Who takes part, and which examples make up their batches."""

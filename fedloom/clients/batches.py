@@ -1,7 +1,6 @@
-"""Which examples make up which batch: a plan of positions, drawn before training from one stream."""
+"""Which examples make up which batch: positions, drawn before training from one stream."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +11,8 @@ from fedloom.rng import stream
 class LocalWork:
     """How much a client trains in a round: whole epochs, or a number of steps.
 
-    `steps=K` takes K batches of min(B, M) examples, each the first of a fresh shuffle, so batches of
-    one client are independent draws and every client does the same number of steps.
+    `steps=K` takes K batches of min(B, M) examples, each the first of a fresh shuffle, so batches
+    of one client are independent draws and every client does the same number of steps.
     """
 
     epochs: int | None = 10
@@ -21,7 +20,8 @@ class LocalWork:
     batch_size: int = 64
 
 
-class Plan(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Plan:
     """One client's batches of one round; T = all its steps."""
 
     index: np.ndarray
@@ -67,9 +67,7 @@ def plan(
     )
 
 
-def _independent_batches(
-    num_examples: int, work: LocalWork, draw: np.random.RandomState
-) -> Plan:
+def _independent_batches(num_examples: int, work: LocalWork, draw: np.random.RandomState) -> Plan:
     assert work.steps is not None
     size = min(work.batch_size, num_examples)
     index = np.zeros((work.steps, work.batch_size), np.int64)

@@ -11,17 +11,23 @@ from fedloom.rng import torch_stream
 
 Refresh = Literal["fixed", "each_access"]
 
+TEST_BLOCK = 500  # rows of the test set whose noise is drawn at once
+
 
 class Noise:
     """Adds N(0, std_i^2) to every value of client i, std in units of the features.
 
-    `fixed`: the noise of a row is drawn once and stays, so a client's data are simply other data; it
-    costs one float32 copy of the noisy clients' rows. `each_access`: new noise for every batch, which
-    acts as augmentation (what the published NIID-Bench numbers used).
+    `fixed`: the noise of a row is drawn once and stays, so a client's data are simply other data;
+    it costs one float32 copy of the noisy clients' rows. `each_access`: new noise for every batch,
+    which acts as augmentation (what the published NIID-Bench numbers used).
     """
 
     def __init__(
-        self, std: Sequence[float], sizes: Sequence[int], seed: int, refresh: Refresh = "fixed"
+        self,
+        std: Sequence[float] | np.ndarray,
+        sizes: Sequence[int],
+        seed: int,
+        refresh: Refresh = "fixed",
     ) -> None:
         self.std = np.asarray(std, float)
         self.sizes = sizes
@@ -45,10 +51,18 @@ class Noise:
         return self._kept[client][position]
 
     def test(self, client: int, round: int, first: int, shape: tuple[int, ...]) -> Tensor:
-        """Noise for a block of the test set that starts at row `first`, as client i would see it."""
+        """Noise for the block of the test set that starts at row `first`, as client i sees it.
+
+        It is drawn in blocks of a size of its own, so that a row's noise is the same whatever the
+        batch size of the evaluation.
+        """
         when = round if self.refresh == "each_access" else 0
-        source = torch_stream(self.seed, "test_noise", client, when, first)
-        return float(self.std[client]) * torch.randn(shape, generator=source)
+        rows, size = shape[0], (TEST_BLOCK, *shape[1:])
+        blocks = range(first // TEST_BLOCK, -(-(first + rows) // TEST_BLOCK))
+        sources = [torch_stream(self.seed, "test_noise", client, when, b) for b in blocks]
+        drawn = torch.cat([torch.randn(size, generator=source) for source in sources])
+        skip = first % TEST_BLOCK
+        return float(self.std[client]) * drawn[skip : skip + rows]
 
 
 NO_NOISE = Noise([], [], 0)

@@ -37,8 +37,9 @@ def uniform(seed: int, round: int, sizes: np.ndarray, count: int) -> np.ndarray:
 def by_size(seed: int, round: int, sizes: np.ndarray, count: int) -> np.ndarray:
     """Clients are drawn without replacement with chances in proportion to their examples.
 
-    Gumbel keys: the `count` largest of log n_i + Gumbel noise (Efraimidis and Spirakis, 2006). Large
-    clients are preferred twice if the method also weighs by examples; `weighting="uniform"` avoids it.
+    Gumbel keys: the `count` largest of log n_i + Gumbel noise (Efraimidis and Spirakis, 2006).
+    Large clients are preferred twice if the method also weighs by examples; `weighting="uniform"`
+    avoids it.
     """
     eligible = np.flatnonzero(sizes > 0)
     keys = np.log(sizes[eligible]) + stream(seed, "cohort", round).gumbel(size=len(eligible))
@@ -46,7 +47,7 @@ def by_size(seed: int, round: int, sizes: np.ndarray, count: int) -> np.ndarray:
 
 
 def round_robin(seed: int, round: int, sizes: np.ndarray, count: int) -> np.ndarray:
-    """Clients take turns in one fixed random order, so nobody waits longer than N / cohort rounds."""
+    """Clients take turns in one fixed random order; nobody waits longer than N / cohort rounds."""
     eligible = np.flatnonzero(sizes > 0)
     order = stream(seed, "turns").permutation(len(eligible))
     turns = (np.arange(count) + (round - 1) * count) % len(eligible)

@@ -12,8 +12,8 @@ def hold_out(
 ) -> tuple[list[np.ndarray], np.ndarray, list[str]]:
     """(training rows of each client, held-out rows of all together, notes).
 
-    Within a client each class gives round(share * its rows) rows, so a class with a single row stays
-    in training, and every client keeps at least one training row.
+    Within a client each class gives round(share * its rows) rows, so a class with a single row
+    stays in training, and every client keeps at least one training row.
     """
     if share == 0:
         return list(rows), np.empty(0, np.int64), []

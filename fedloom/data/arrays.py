@@ -19,8 +19,8 @@ def load(path: Path, options: Options) -> Dataset:
     """Arrays `x`, `y` (and clients), or `x_train`, `y_train`, `x_test`, `y_test`, of an NPZ file.
 
     Sparse tables hold `data`, `indices`, `indptr` (each with `_train` and `_test`) and
-    `num_features` in place of `x`. `label` and `client` name other arrays than `y`. Images are [n, height, width],
-    [n, height, width, channels] or [n, channels, height, width].
+    `num_features` in place of `x`. `label` and `client` name other arrays than `y`. Images are
+    [n, height, width], [n, height, width, channels] or [n, channels, height, width].
     """
     options.only(str(path), *ALLOWED)
     archives = [Archive(path)]
@@ -34,14 +34,12 @@ def load(path: Path, options: Options) -> Dataset:
 
 
 def _build(archives: list[Archive], options: Options) -> Dataset:
-    path = archives[0].path
     parts = _parts(archives)
-    notes: list[str] = []
-    xs = []
-    for archive, part in parts:
-        x, remarks = images_first(npz.features(archive, part), f"{archive.path}: x{part}")
-        xs.append(x)
-        notes += remarks
+    read = [
+        images_first(npz.features(archive, part), f"{archive.path}: x{part}")
+        for archive, part in parts
+    ]
+    xs, notes = [x for x, _ in read], [note for _, remarks in read for note in remarks]
     y, classes, label_notes = _coded(parts, options.label or "y", xs, is_label=True)
     ids: list[np.ndarray] | None = None
     groups: tuple[str, ...] = ()
@@ -49,22 +47,17 @@ def _build(archives: list[Archive], options: Options) -> Dataset:
         ids, groups, more = _coded(parts, options.client, xs, is_label=False)
         label_notes += more
     notes += [*label_notes, *_unused(archives, parts, options)]
-    rule = _rule(archives, options, len(parts))
     if len(parts) == 1:
         train, test = holdout.stratified(y[0], options.test_share, options.seed)
         xs, y = [xs[0][train], xs[0][test]], [y[0][train], y[0][test]]
         ids = None if ids is None else [ids[0][train], ids[0][test]]
-    elif absent := set(np.unique(y[1])) - set(np.unique(y[0])):
-        names = [classes[c] for c in sorted(absent)]
-        raise DataError(
-            f"{parts[1][0].path}: test labels that training never shows: {holdout.some(names)}"
-        )
+    _check_classes(parts[-1][0].path, y, classes)
     is_image = xs[0].ndim == 4
     notes += holdout.remarks(xs[0], xs[1], y[0], y[1], classes)
     if ids is not None:
         notes += holdout.client_remarks(ids[0], ids[1], groups)
     return Dataset(
-        name=path.stem,
+        name=archives[0].path.stem,
         x_train=xs[0],
         y_train=y[0],
         x_test=xs[1],
@@ -75,9 +68,9 @@ def _build(archives: list[Archive], options: Options) -> Dataset:
         groups_test=ids[1] if ids else None,
         groups=groups,
         features=() if is_image else tuple(f"x{i + 1}" for i in range(xs[0].shape[1])),
-        test_rule=rule,
+        test_rule=_rule(archives, options, len(parts)),
         notes=tuple(notes),
-        source=str(path),
+        source=str(archives[0].path),
     )
 
 
@@ -126,6 +119,13 @@ def _coded(
     codes, names, notes = labels.code_array(np.concatenate(found), what, is_label)
     cuts = np.cumsum([len(array) for array in found])[:-1]
     return np.split(codes, cuts), names, notes
+
+
+def _check_classes(path: Path, y: list[np.ndarray], classes: tuple[str, ...]) -> None:
+    if absent := [classes[c] for c in np.setdiff1d(y[1], y[0])]:
+        raise DataError(f"{path}: test labels that training never shows: {holdout.some(absent)}")
+    if len(np.unique(y[0])) < 2:
+        raise DataError(f"{path}: training shows one class; at least two are needed")
 
 
 def _unused(

@@ -65,11 +65,11 @@ class Inspection:
             shown.append(f"{self.num_train:,} rows")
         cells = [(c.name, c.kind, c.role, f"{c.missing:,}", c.sample) for c in self.columns]
         if cells:
-            shown.append(_grid("columns", ("column", "type", "use", "missing", "sample"), cells))
+            shown += _grid("columns", ("column", "type", "use", "missing", "sample"), cells)
         for title, counts in (("classes", self.classes), ("clients", self.clients)):
             if counts:
                 lines = [(name, f"{train:,}", f"{test:,}") for name, train, test in counts]
-                shown.append(_grid(title, (title, "training", "test"), lines))
+                shown += _grid(title, (title, "training", "test"), lines)
         if self.clients:
             shown.append(_summary(self.clients))
         return shown + [f"note: {escape(note)}" for note in self.notes]
@@ -77,18 +77,18 @@ class Inspection:
 
 def _grid(
     title: str, header: tuple[str, ...], lines: Sequence[tuple[str, ...]]
-) -> "RenderableType":
+) -> "list[RenderableType]":
     from rich.markup import escape
     from rich.table import Table
 
     more = f", the first {MOST_SHOWN} shown" if len(lines) > MOST_SHOWN else ""
-    grid = Table(title=f"{len(lines):,} {title}{more}", title_justify="left")
+    grid = Table()
     for place, name in enumerate(header):
         number = name in ("training", "test", "missing")
         grid.add_column(name, justify="right" if number and place else "left", overflow="fold")
     for line in lines[:MOST_SHOWN]:
         grid.add_row(*map(escape, line))
-    return grid
+    return [f"{len(lines):,} {title}{more}", grid]
 
 
 def _summary(clients: tuple[tuple[str, int, int], ...]) -> str:

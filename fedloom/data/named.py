@@ -11,7 +11,7 @@ from fedloom.data import fetch, holdout, labels
 from fedloom.data.archive import Archive
 from fedloom.data.arrays import images_first
 from fedloom.data.catalog import SETS, Known
-from fedloom.data.dataset import Dataset
+from fedloom.data.dataset import Dataset, Features
 from fedloom.errors import DataError
 
 
@@ -58,17 +58,7 @@ def _local(archive: Archive, known: Known) -> dict[str, Any]:
 
 def build(name: str, known: Known, arrays: Mapping[str, Any], source: str, seed: int) -> Dataset:
     """Arrays as stored or fetched -> checked Dataset."""
-    notes = [*known.notes, *arrays.get("notes", ())]
-    xs, ys = [], []
-    for place, part in enumerate(("",) if known.share is not None else ("_train", "_test")):
-        x, remarks = images_first(arrays[f"x{part}"], f"{name}: x{part}")
-        y = np.asarray(arrays[f"y{part}"]).reshape(-1)
-        _check_rows(name, known, x, y, place, source, arrays.get("rows"))
-        y = (known.labels(y) if known.labels else y).astype(np.int64)
-        _check_classes(name, known, y, place, source)
-        xs.append(x)
-        ys.append(y)
-        notes += remarks
+    xs, ys, notes = _checked(name, known, arrays, source)
     rule = "official test part"
     if known.share is not None:
         num_train = int(known.share * len(ys[0]))
@@ -97,6 +87,23 @@ def build(name: str, known: Known, arrays: Mapping[str, Any], source: str, seed:
         notes=tuple(notes),
         source=source,
     )
+
+
+def _checked(
+    name: str, known: Known, arrays: Mapping[str, Any], source: str
+) -> tuple[list[Features], list[np.ndarray], list[str]]:
+    notes = [*known.notes, *arrays.get("notes", ())]
+    xs, ys = [], []
+    for place, part in enumerate(("",) if known.share is not None else ("_train", "_test")):
+        x, remarks = images_first(arrays[f"x{part}"], f"{name}: x{part}")
+        y = np.asarray(arrays[f"y{part}"]).reshape(-1)
+        _check_rows(name, known, x, y, place, source, arrays.get("rows"))
+        y = (known.labels(y) if known.labels else y).astype(np.int64)
+        _check_classes(name, known, y, place, source)
+        xs.append(x)
+        ys.append(y)
+        notes += remarks
+    return xs, ys, notes
 
 
 def _check_rows(

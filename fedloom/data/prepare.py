@@ -18,12 +18,9 @@ MOST_LEVELS = 256
 
 def dataset(rows: "Rows", options: Options) -> Dataset:
     """Finish a table: the order is check, drop, split, impute, one-hot, scale."""
-    notes = list(rows.notes)
+    notes = [*rows.notes, *_rounded(rows.columns)]
     path = rows.files[0].path
-    if options.categorical == "refuse":
-        _refuse_text(rows, options)
-    else:
-        _refuse_wide(rows)
+    _refuse_text(rows, options)
     kept = _keep(rows, options, notes)
     matrix = np.empty((len(kept), len(rows.columns)), dtype=np.float32)
     for place, column in enumerate(rows.columns):
@@ -42,11 +39,6 @@ def dataset(rows: "Rows", options: Options) -> Dataset:
     notes += holdout.remarks(x_train, x_test, y[train], y[test], classes)
     groups_train, groups_test = _groups(rows, kept, ids, train, test)
     notes += holdout.client_remarks(groups_train, groups_test, rows.groups)
-    notes += [
-        f"column {c.name!r}: {c.rounded} whole numbers above 16,777,216 are rounded to float32"
-        for c in rows.columns
-        if c.rounded
-    ]
     return Dataset(
         name=path.name.split(".")[0],
         x_train=x_train,
@@ -65,8 +57,19 @@ def dataset(rows: "Rows", options: Options) -> Dataset:
     )
 
 
+def _rounded(columns: tuple[Column, ...]) -> list[str]:
+    return [
+        f"column {c.name!r}: {c.rounded} whole numbers above 16,777,216 are rounded to float32"
+        for c in columns
+        if c.rounded
+    ]
+
+
 def _refuse_text(rows: "Rows", options: Options) -> None:
     odd = [column for column in rows.columns if column.odd.size]
+    if options.categorical == "onehot":
+        _refuse_wide(rows)
+        return
     if not odd:
         return
     total = len(rows.y)

@@ -1,0 +1,1 @@
+"""Local training: the only place that knows of lanes, batches and devices."""

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from fedloom.clients.batches import LocalWork, Plan, num_steps, plan
-from fedloom.clients.examples import Augment, Examples, Feed, form
+from fedloom.clients.examples import NO_AUGMENT, Augment, Examples, Feed, form
 from fedloom.clients.noise import NO_NOISE, Noise
 from fedloom.engine.lanes import train_lanes
 from fedloom.engine.local import Facts, Outcome, Problem, detached, train_client
@@ -46,7 +46,7 @@ class Engine:
     seed: int
     executor: Executor = "loop"
     lanes: int = 16
-    augment: Augment = Augment()
+    augment: Augment = NO_AUGMENT
     noise: Noise = NO_NOISE
     min_batch: int = 1
     replay: Replay = field(default_factory=Replay, repr=False)
@@ -80,7 +80,12 @@ class Engine:
                 torch.manual_seed(self._layer_seed(round, -1))
                 epochs = [p.epoch for p in plans]
                 outcomes = train_lanes(
-                    problem, sent, states, facts, epochs, self.lanes,
+                    problem,
+                    sent,
+                    states,
+                    facts,
+                    epochs,
+                    self.lanes,
                     lambda lanes, steps: form(
                         self.examples, [feeds[i] for i in lanes], steps, self.augment, self.noise
                     ),
@@ -125,8 +130,12 @@ class Engine:
 
     def _plan(self, client: int, round: int) -> Plan:
         return plan(
-            len(self.rows[client]), self.work,
-            seed=self.seed, round=round, client=client, min_batch=self.min_batch,
+            len(self.rows[client]),
+            self.work,
+            seed=self.seed,
+            round=round,
+            client=client,
+            min_batch=self.min_batch,
         )
 
     def _feed(self, plan: Plan, client: int, round: int) -> Feed:

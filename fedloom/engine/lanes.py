@@ -1,8 +1,8 @@
 """Several clients at once: `step` mapped over lanes, each lane refilled when its client is done.
 
-Clients begin and finish one at a time with the hooks as they stand; only the step, where the time goes,
-has a lane axis in front. Lanes hold clients at different places of their rounds, so unequal clients
-waste nothing while others wait; the longest start first.
+Clients begin and finish one at a time with the hooks as they stand; only the step, where the time
+goes, has a lane axis in front. Lanes hold clients at different places of their rounds, so unequal
+clients waste nothing while others wait; the longest start first.
 """
 
 from collections.abc import Callable, Sequence
@@ -87,7 +87,13 @@ def _advance(
     places = [seat.place for seat in seats]
 
     def one(
-        lane: Lane, client: State, start: Params, scalars: Any, gates: Any, batch: Batch, sent: State
+        lane: Lane,
+        client: State,
+        start: Params,
+        scalars: Any,
+        gates: Any,
+        batch: Batch,
+        sent: State,
     ) -> Lane:
         ctx = Context(sent, client, start, trained, *scalars)
         new = step(problem, functional, trained, lane, ctx, batch)

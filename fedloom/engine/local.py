@@ -1,6 +1,7 @@
 """Local training of one client as pure functions: begin, step, finish, and the loop over them.
 
-Every executor uses these: the plain loop as they stand, the mapped one with a lane axis in front of `step`.
+Every executor uses these: the plain loop as they stand, the mapped one with a lane axis in front
+of `step`.
 """
 
 from collections.abc import Callable, Iterable
@@ -104,7 +105,12 @@ def begin(
 
 
 def step(
-    problem: Problem, gradient: Gradient, names: tuple[str, ...], lane: Lane, ctx: Context, batch: Batch
+    problem: Problem,
+    gradient: Gradient,
+    names: tuple[str, ...],
+    lane: Lane,
+    ctx: Context,
+    batch: Batch,
 ) -> Lane:
     """One optimizer step over the leaves `names`; everything else stays as it is."""
     method, params = problem.method, lane.params

@@ -13,7 +13,7 @@ from fedloom.types import Params
 class Sgd:
     """SGD with momentum and L2 decay, PyTorch's order: no dampening, no Nesterov.
 
-        g <- g + weight_decay w,    u <- momentum u + g,    w <- w - lr u
+    g <- g + weight_decay w,    u <- momentum u + g,    w <- w - lr u
     """
 
     momentum: float = 0.9
@@ -37,8 +37,8 @@ class Sgd:
     def travel(self, num_steps: int, lr: float, pull: float = 0.0) -> float:
         """How far `num_steps` steps carry a leaf whose loss gradient is constantly one.
 
-        With v_t = (1 - rho^t) / (1 - rho) and kappa = 1 - lr pull it is lr sum_t kappa^(K-t) v_t, the
-        recursion v <- rho v + 1, a <- kappa a + v in closed form. Weight decay is left out.
+        With v_t = (1 - rho^t) / (1 - rho) and kappa = 1 - lr pull it is lr sum_t kappa^(K-t) v_t,
+        the recursion v <- rho v + 1, a <- kappa a + v in closed form. Weight decay is left out.
 
         >>> round(Sgd(momentum=0.9).travel(10, lr=1.0), 2)
         41.38
@@ -46,6 +46,8 @@ class Sgd:
         3.5
         """
         rho, kappa = self.momentum, 1.0 - lr * pull
+        if abs(kappa) > 1.0 and num_steps * math.log(abs(kappa)) > 700.0:
+            return math.inf
         plain = num_steps if pull == 0 else _power_gap(kappa, num_steps) / (1.0 - kappa)
         if rho == 0:
             return lr * plain

@@ -1,4 +1,4 @@
-"""One file a method, found by looking: `make("fedprox", mu=0.1)` imports the module of that name."""
+"""One file a method, found by looking: `make("fedprox", mu=0.1)` imports that module."""
 
 import dataclasses
 import importlib

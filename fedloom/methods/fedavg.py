@@ -8,8 +8,8 @@ class FedAvg(Method):
 
         w <- w + server_lr * sum_i p_i (w_i - w),    p_i = n_i / sum_j n_j
 
-    Source: McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data,
-    AISTATS 2017, arXiv:1602.05629, Alg. 1.
+    Source: McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized
+    Data, AISTATS 2017, arXiv:1602.05629, Alg. 1.
     Departs: nothing; `weighting="uniform"` counts every client alike.
 
     >>> FedAvg().weighting

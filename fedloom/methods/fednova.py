@@ -1,17 +1,14 @@
 """FedNova."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from fedloom import tree
 from fedloom.method import Method
-from fedloom.types import Batch, Cohort, Context, Params, State
-
-if TYPE_CHECKING:
-    from fedloom.tasks.task import Task
+from fedloom.types import Batch, Cohort, Context, Params, State, Task
 
 
 @dataclass(frozen=True)
@@ -27,8 +24,8 @@ class FedNova(Method):
 
     Source: Wang et al., Tackling the Objective Inconsistency Problem in Heterogeneous Federated
     Optimization, NeurIPS 2020, arXiv:2007.07481.
-    Departs: momentum and pull share one recursion, v <- rho v + 1, a <- (1 - lr mu) a + v, where the
-    authors' optimizer adds both; `weighting="batches"` (p_i by batches, not examples) and
+    Departs: momentum and pull share one recursion, v <- rho v + 1, a <- (1 - lr mu) a + v, where
+    the authors' optimizer adds both; `weighting="batches"` (p_i by batches, not examples) and
     `"steps"` repeat what published NIID-Bench numbers were computed with.
     Equals: FedAvg when all clients take the same number of steps.
     """
@@ -47,9 +44,7 @@ class FedNova(Method):
     def pull(self) -> float:
         return self.mu
 
-    def report(
-        self, task: "Task", params: Params, data: Batch, ctx: Context
-    ) -> tuple[State, State]:
+    def report(self, task: Task, params: Params, data: Batch, ctx: Context) -> tuple[State, State]:
         a = ctx.travel / ctx.lr if self.normaliser == "momentum" else ctx.num_steps
         delta = tree.sub(tree.pick(params, ctx.trained), ctx.start)
         return {"direction": tree.scale(delta, 1 / a), "a": a, "steps": ctx.num_steps}, ctx.client

@@ -13,10 +13,11 @@ class FedProx(Method):
 
         loss = task + (mu / 2) |w - start|^2
 
-    The pull's gradient mu (w - start) is added in closed form, so that no graph of norms is built; it
-    goes through momentum like any other gradient.
+    The pull's gradient mu (w - start) is added in closed form, so that no graph of norms is built;
+    it goes through momentum like any other gradient.
 
-    Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, arXiv:1812.06127.
+    Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020,
+    arXiv:1812.06127.
     Departs: exact local epochs stand in for the paper's inexact solves.
     Equals: FedAvg when mu = 0.
 

@@ -1,16 +1,11 @@
 """Local-only training."""
 
-from typing import TYPE_CHECKING
-
 from fedloom.method import Method
-from fedloom.types import Batch, Cohort, Context, Params, State
-
-if TYPE_CHECKING:
-    from fedloom.tasks.task import Task
+from fedloom.types import Batch, Cohort, Context, Params, State, Task
 
 
 class Local(Method):
-    """Local only: every client trains its own model and sends nothing; the reference below federation.
+    """Local only: every client trains its own model and sends nothing.
 
         w_i <- w_i after its own local work, from the common initial model on
 
@@ -24,12 +19,10 @@ class Local(Method):
     def broadcast(self, server: State) -> State:
         return {}
 
-    def start(self, task: "Task", sent: State, client: State, data: Batch) -> tuple[Params, State]:
+    def start(self, task: Task, sent: State, client: State, data: Batch) -> tuple[Params, State]:
         return client["own"], client
 
-    def report(
-        self, task: "Task", params: Params, data: Batch, ctx: Context
-    ) -> tuple[State, State]:
+    def report(self, task: Task, params: Params, data: Batch, ctx: Context) -> tuple[State, State]:
         return {}, {"own": params}
 
     def aggregate(self, server: State, reports: State, cohort: Cohort) -> State:

@@ -1,16 +1,13 @@
 """SCAFFOLD."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 
 from fedloom import tree
 from fedloom.method import Method
-from fedloom.types import Batch, Cohort, Context, Params, State
-
-if TYPE_CHECKING:
-    from fedloom.tasks.task import Task
+from fedloom.types import Batch, Cohort, Context, Params, State, Task
 
 
 @dataclass(frozen=True)
@@ -20,15 +17,16 @@ class Scaffold(Method):
         local step    w <- w - lr (g - c_i + c)
         afterwards    c_i+ = c_i - c + (x - w_K) / (K lr),    c <- c + sum_i a_i (c_i+ - c_i)
 
-    `correction="post_step"` corrects outside momentum and divides by K lr; `"gradient"` corrects the
-    gradient and divides by the travel of a unit gradient through the same optimizer (mixing the two
-    diverges). `c_weights="match"` gives c the weights of the model's mean, a_i = n_i / (all examples);
+    `correction="post_step"` corrects outside momentum and divides by K lr; `"gradient"` corrects
+    the gradient and divides by the travel of a unit gradient through the same optimizer (mixing
+    the two diverges). `c_weights="match"` gives c the weights of the model's mean, a_i = n_i /
+    (all examples);
     `"uniform"` is the paper's a_i = 1/N. Sums run over the cohort; c_i starts at 0.
 
     Source: Karimireddy et al., SCAFFOLD: Stochastic Controlled Averaging for Federated Learning,
     ICML 2020, arXiv:1910.06378, Alg. 1.
-    Departs: c_weights and correction as above. `control_init="network"` and `divisor="cohort"` repeat
-    what the published NIID-Bench numbers were computed with, collapse included.
+    Departs: c_weights and correction as above. `control_init="network"` and `divisor="cohort"`
+    repeat what the published NIID-Bench numbers were computed with, collapse included.
     Equals: FedAvg in the first round and with one client. Invariant: c = sum over all a_i c_i.
     """
 
@@ -48,31 +46,29 @@ class Scaffold(Method):
         return {"params": server["params"], "control": server["control"]}
 
     def correct(self, grads: Params, params: Params, ctx: Context) -> Params:
-        if self.correction == "post_step":
-            return grads
-        return tree.add(grads, tree.sub(tree.pick(ctx.sent["control"], grads), ctx.client["control"]))
+        return tree.add(grads, _drift(ctx, grads)) if self.correction == "gradient" else grads
 
     def after_step(self, params: Params, ctx: Context) -> Params:
-        if self.correction == "gradient":
-            return params
-        return tree.add(params, tree.sub(ctx.sent["control"], ctx.client["control"]), -ctx.lr)
+        outside = self.correction == "post_step"
+        return tree.add(params, _drift(ctx, params), -ctx.lr) if outside else params
 
-    def report(
-        self, task: "Task", params: Params, data: Batch, ctx: Context
-    ) -> tuple[State, State]:
+    def report(self, task: Task, params: Params, data: Batch, ctx: Context) -> tuple[State, State]:
         delta = tree.sub(tree.pick(params, ctx.trained), ctx.start)
         reach = ctx.travel if self.correction == "gradient" else ctx.num_steps * ctx.lr
-        slope = tree.add(tree.pick(ctx.sent["control"], delta), delta, 1 / reach)
-        change = tree.scale(slope, -1.0)  # c_i+ - c_i = -(c + delta / reach)
-        return {"delta": delta, "control": change}, {"control": tree.add(ctx.client["control"], change)}
+        # c_i+ - c_i = -(c + delta / reach)
+        change = tree.scale(tree.add(tree.pick(ctx.sent["control"], delta), delta, 1 / reach), -1.0)
+        memory = {"control": tree.add(ctx.client["control"], change)}
+        return {"delta": delta, "control": change}, memory
 
     def aggregate(self, server: State, reports: State, cohort: Cohort) -> State:
-        weights, total = self.weights(cohort), float(cohort.num_clients)
+        weights, total = self.weights(cohort), self.total_weight(cohort)
         if self.c_weights == "uniform":
             weights = torch.ones_like(weights)
-            total = total if self.divisor == "population" else float(len(weights))
-        elif self.weighting == "examples":
-            total = float(cohort.total_examples)
+            total = cohort.num_clients if self.divisor == "population" else len(weights)
         shift = tree.scale(tree.mean(reports["control"], weights), float(weights.sum()) / total)
         server = {**server, "control": tree.add(server["control"], shift)}
         return super().aggregate(server, reports, cohort)
+
+
+def _drift(ctx: Context, names: Params) -> Params:
+    return tree.sub(tree.pick(ctx.sent["control"], names), ctx.client["control"])

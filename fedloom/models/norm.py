@@ -1,7 +1,8 @@
 """Batch normalisation as a pure function: statistics go in as state and come out as state.
 
-PyTorch's module writes its running averages in place, which can't be mapped over clients and hides them
-from aggregation. Here a forward pass reads the buffers it is given and leaves the new ones in the active
+PyTorch's module writes its running averages in place, which can't be mapped over clients and hides
+them from aggregation. Here a forward pass reads the buffers it is given and leaves the new ones in
+the active
 `Pass`; padding rows of a batch, marked by the mask, take no part in the statistics.
 """
 
@@ -39,10 +40,10 @@ def during(current: Pass) -> Iterator[Pass]:
 
 
 class BatchNorm(nn.Module):
-    """Normalises [B, c, ...] over all axes but c; the leaves are named as in `torch.nn.BatchNorm2d`.
+    """Normalises [B, c, ...] over all axes but c, with the leaf names of `torch.nn.BatchNorm2d`.
 
-    Without tracked statistics the batch's own are used in evaluation too (`models` that say so depend
-    on the composition of a test batch). `path` is the module's dotted name inside its network.
+    Without tracked statistics the batch's own are used in evaluation too, so predictions depend on
+    the composition of the batch. `path` is the module's dotted name inside its network.
     """
 
     running_mean: Tensor | None
@@ -57,6 +58,7 @@ class BatchNorm(nn.Module):
             self.register_buffer(name, getattr(source, name, None))
 
     def forward(self, x: Tensor) -> Tensor:
+        """Normalise by the batch's moments in training, by the running ones in evaluation."""
         current = _active[-1] if _active else Pass(train=self.training)
         mean, var = self.running_mean, self.running_var
         if not current.train and mean is not None and var is not None:
@@ -81,8 +83,8 @@ class BatchNorm(nn.Module):
             return
         assert self.num_batches_tracked is not None
         seen = self.num_batches_tracked + 1
-        rate = self.momentum if current.rate is None else current.rate
-        rate = 1.0 / seen if rate is None else rate
+        fixed = self.momentum if current.rate is None else current.rate
+        rate = seen.to(mean.dtype).reciprocal() if fixed is None else fixed
         unbiased = var * (count / (count - 1).clamp(min=1))
         current.updates[f"{self.path}.running_mean"] = torch.lerp(
             self.running_mean, mean, torch.as_tensor(rate, dtype=mean.dtype, device=mean.device)

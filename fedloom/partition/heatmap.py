@@ -16,7 +16,7 @@ MAX_CLIENTS, MAX_CLASSES = 300, 200
 MAX_TICKS = 30
 MAX_NAME = 20
 MAX_NUMBERS = 150
-INK = "#333333"
+INK, FAINT = "#333333", "#aaaaaa"
 
 
 def heatmap(partition: Partition, class_names: Sequence[str] | None = None) -> "Figure":
@@ -81,7 +81,6 @@ def _draw_cells(axes: "Axes", counts: np.ndarray) -> None:
     from matplotlib.colors import ListedColormap
 
     blues = ListedColormap(colormaps["Blues"](np.linspace(0.12, 1.0, 256)))
-    blues.set_bad("white")
     top = max(1, int(counts.max()))
     axes.imshow(
         np.ma.masked_equal(counts, 0),
@@ -95,7 +94,7 @@ def _draw_cells(axes: "Axes", counts: np.ndarray) -> None:
     if counts.size > MAX_NUMBERS:
         return
     for (row, column), count in np.ndenumerate(counts):
-        ink = "white" if count > 0.55 * top else INK
+        ink = "white" if count > 0.55 * top else INK if count else FAINT
         axes.text(column, row, str(count), ha="center", va="center", size=7, color=ink)
 
 

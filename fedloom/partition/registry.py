@@ -125,7 +125,8 @@ def _line(cls: type[Strategy]) -> str:
     text = inspect.cleandoc(cls.__doc__ or "")
     first = text.split("\n\n")[0].replace("\n", " ")
     source = re.search(r"Source: (.+?)(?=\n\n|\n[A-Z]\w+:|$)", text, re.DOTALL)
-    options = ", ".join(f"{f.name}={f.default!r}" for f in fields(cls))
+    own_first = sorted(fields(cls), key=lambda f: f.name not in cls.__annotations__)
+    options = ", ".join(f"{f.name}={f.default!r}" for f in own_first)
     parts = [first, f"Options: {options}." if options else "No options."]
     if source:
         parts.append("Source: " + source[1].replace("\n", " "))

@@ -1,0 +1,1 @@
+"""Rounds, runs, evaluation and checkpoints."""

@@ -22,7 +22,7 @@ HELD_OUT = 0.1
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a comparison left: its folder, its runs by name, and those that failed with the reason."""
+    """What a comparison left: its folder, its runs by name, and failures with their reasons."""
 
     path: Path
     runs: dict[str, RunResult]
@@ -46,17 +46,17 @@ def compare(
     """Run every method `trials` times; trial t has seed + t, the same for all methods.
 
     Partition, initial model, cohorts and batch order are functions of the seed alone, so they are
-    the same for every method. An option in `grid` is chosen per method on held-out training rows of the
-    first trial, never on the test set; the runs compared then train on all rows. A run that fails is
-    listed in `failures` and the others go on; if all fail, the first error is raised.
+    the same for every method. An option in `grid` is chosen per method on held-out training rows
+    of the first trial, never on the test set; the runs compared then train on all rows. A run that
+    fails is listed in `failures` and the others go on; if all fail, the first error is raised.
     """
     specs = [parse(spec, "method") for spec in method_specs]
     _check(specs, trials, grid or {})
     folder = Path(out)
     if (folder / FILE).exists() and not (resume or overwrite):
         raise RunDirectoryError(
-            f"{folder} holds a comparison; go on with it (resume), replace it (overwrite), or write "
-            "to another folder"
+            f"{folder} holds a comparison; go on with it (resume), replace it (overwrite), or "
+            "write to another folder"
         )
     mode = {"resume": resume, "overwrite": overwrite}
     tuning: list[dict[str, Any]] = []
@@ -90,7 +90,9 @@ def _check(specs: Sequence[Spec], trials: int, grid: Mapping[str, Sequence[Any]]
     for option, values in grid.items():
         takers = [spec for spec in specs if option in _options(spec)]
         if not takers:
-            raise ConfigError(f"{option}: no method of {', '.join(map(str, specs))} has this option")
+            raise ConfigError(
+                f"{option}: no method of {', '.join(map(str, specs))} has this option"
+            )
         for spec, value in itertools.product(takers, values):
             methods.make(spec, **{option: value})
 
@@ -99,9 +101,7 @@ def _options(spec: Spec) -> set[str]:
     return {option.name for option in dataclasses.fields(methods.find(spec.name))}
 
 
-def _cells(
-    config: RunConfig, specs: Sequence[Spec], trials: int, reference: bool
-) -> list[Cell]:
+def _cells(config: RunConfig, specs: Sequence[Spec], trials: int, reference: bool) -> list[Cell]:
     cells = []
     for trial in range(trials):
         here = config.replace(seed=config.seed + trial)
@@ -117,7 +117,7 @@ def _cells(
 
 
 def _references(config: RunConfig, trial: int) -> list[Cell]:
-    """All rows at one place, and every client by itself: the same epochs or steps as the methods."""
+    """All rows at one place, and every client by itself, with as many epochs or steps."""
     central = config.replace(
         partition="iid", clients=1, method="fedavg", participation=1.0, noise=0.0, sampler="uniform"
     )
@@ -131,8 +131,10 @@ def _references(config: RunConfig, trial: int) -> list[Cell]:
 def _slugs(specs: Sequence[Spec]) -> list[str]:
     """A folder name for each method, different for different methods."""
     plain = [re.sub(r"[^A-Za-z0-9.=]+", "-", str(spec)).strip("-") for spec in specs]
-    short = [spec.name if sum(o.name == spec.name for o in specs) == 1 else p
-             for spec, p in zip(specs, plain, strict=True)]
+    short = [
+        spec.name if sum(o.name == spec.name for o in specs) == 1 else p
+        for spec, p in zip(specs, plain, strict=True)
+    ]
     return [name if short.count(name) == 1 else f"{name}-{i}" for i, name in enumerate(short)]
 
 
@@ -150,11 +152,23 @@ def _tune(
     plans: list[tuple[Spec, list[tuple[dict[str, Any], Cell]]]] = []
     for slug, spec in zip(_slugs(specs), specs, strict=True):
         keys = [key for key in grid if key in _options(spec)]
-        choices = [dict(zip(keys, values, strict=True))
-                   for values in itertools.product(*(grid[key] for key in keys))] if keys else []
+        choices = (
+            [
+                dict(zip(keys, values, strict=True))
+                for values in itertools.product(*(grid[key] for key in keys))
+            ]
+            if keys
+            else []
+        )
         cells = [
-            (choice, Cell(f"tuning/{slug}/{i}", held.replace(method=str(_with(spec, choice))),
-                          str(_with(spec, choice))))
+            (
+                choice,
+                Cell(
+                    f"tuning/{slug}/{i}",
+                    held.replace(method=str(_with(spec, choice))),
+                    str(_with(spec, choice)),
+                ),
+            )
             for i, choice in enumerate(choices)
         ]
         plans.append((spec, cells))
@@ -168,7 +182,9 @@ def _tune(
         scored = [(_validation(runs.get(cell.name)), choice, cell) for choice, cell in cells]
         best = max((s for s in scored if s[0] is not None), key=lambda s: s[0] or 0.0, default=None)
         if best is None:
-            raise next(iter(failures.values()), ConfigError(f"{spec}: every value of the grid diverged"))
+            raise next(
+                iter(failures.values()), ConfigError(f"{spec}: every value of the grid diverged")
+            )
         chosen.append(_with(spec, best[1]))
         notes.append(
             {

@@ -62,7 +62,7 @@ def plan(config: RunConfig) -> Plan:
         partition=f"{config.partition}, seed {setup.partition.seed}, "
         f"digest {setup.partition.digest[:12]}",
         clients=f"{len(sizes)}, holding {sizes.min()} to {sizes.max()} rows",
-        model=f"{setup.task.model.name}, {sum(v.numel() for v in setup.params.values()):,} parameters",
+        model=f"{setup.task.model.name}, {setup.task.model.num_parameters:,} parameters",
         executor=setup.engine.executor,
         rounds=rounds,
         clients_a_round=cohort,

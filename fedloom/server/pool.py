@@ -132,12 +132,12 @@ _parent = 0
 
 
 def _enter(queue: Any, parent: int) -> None:
-    global _channel, _parent  # noqa: PLW0603  (a worker process has one channel for its whole life)
+    global _channel, _parent  # a worker process has one channel for its whole life
     _channel, _parent = queue, parent
 
 
 class _Distant:
-    """Progress of a run in a worker process: told to the parent; the end of the parent ends the run."""
+    """Progress of a run in a worker process, told to the parent, whose end ends the run."""
 
     def __init__(self, name: str) -> None:
         self._name = name

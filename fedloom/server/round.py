@@ -60,7 +60,9 @@ def run_round(setup: Setup, state: RunState, round: int) -> tuple[RunState, dict
     accepted, refused = _sift(trained, config.on_nonfinite, round)
     after, extras = _aggregate(setup, state, trained, accepted, keeps)
     if config.on_nonfinite != "ignore" and not finite(after.server):
-        raise DivergedError(f"round {round}: the global model is not finite; lower the learning rate")
+        raise DivergedError(
+            f"round {round}: the global model is not finite; lower the learning rate"
+        )
     if config.bn == "server_recalibrate" and setup.task.has_batch_norm:
         after = _recalibrated(setup, after)
     fields = {
@@ -133,7 +135,7 @@ def _aggregate(
 
 
 def _costs(setup: Setup, sent: State, trained: Trained, keeps: bool) -> dict[str, Any]:
-    """Exact bytes, steps and examples of the round; bytes are tensors as sent, one copy a client."""
+    """Exact bytes, steps and examples of a round; bytes are of tensors, one copy a client."""
     moving = 0 if keeps else tree.num_bytes(setup.buffers)
     down = tree.num_bytes(sent) + moving
     up = sum(tree.num_bytes(outcome.report) + moving for outcome in trained.outcomes)
@@ -160,7 +162,11 @@ def _recalibrated(setup: Setup, state: RunState) -> RunState:
     order = stream(setup.config.seed, "recalibrate").permutation(len(training))
     rows = torch.from_numpy(training[order[:RECALIBRATION_ROWS]])
     buffers = recalibrate(
-        setup.task, state.server["params"], state.buffers, setup.engine.examples, rows,
+        setup.task,
+        state.server["params"],
+        state.buffers,
+        setup.engine.examples,
+        rows,
         setup.config.batch_size,
     )
     return RunState(state.server, buffers, state.memories, state.own_buffers)

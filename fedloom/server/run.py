@@ -1,7 +1,7 @@
 """One run: rounds, evaluation, checkpoints, and a record from which it can be resumed."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +13,7 @@ from fedloom.errors import DivergedError, RunDirectoryError
 from fedloom.models.flops import training_flops
 from fedloom.presets import deviations
 from fedloom.record import environment
+from fedloom.record.changes import MAY_CHANGE
 from fedloom.record.rundir import RunDir
 from fedloom.server import checkpoint
 from fedloom.server.round import RunState, begin, run_round
@@ -24,11 +25,14 @@ from fedloom.server.summary import summarise
 class Progress(Protocol):
     """Something that shows how far a run is."""
 
-    def start(self, total_rounds: int, label: str) -> None: ...
+    def start(self, total_rounds: int, label: str) -> None:
+        """A run of so many rounds begins."""
 
-    def advance(self, round: int, info: Mapping[str, Any]) -> None: ...
+    def advance(self, round: int, info: Mapping[str, Any]) -> None:
+        """A round is done, and `info` may say how well."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """The run is over."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +80,17 @@ def run(
     """
     torch.set_num_threads(config.threads)
     setup = prepare(config)
-    described = {**config.model_dump(), "deviations": deviations(config)}
+    described = {
+        **config.model_dump(),
+        "deviations": deviations(config),
+        "data_digest": setup.dataset.digest,
+        "partition_digest": setup.partition.digest,
+    }
+    may_change = MAY_CHANGE - ({"rounds"} if config.depends_on_rounds else set())
     name = label or setup.config.method
-    with RunDir.create(out, config=described, resume=resume, overwrite=overwrite) as folder:
+    with RunDir.create(
+        out, config=described, resume=resume, overwrite=overwrite, may_change=may_change
+    ) as folder:
         if folder.result is not None:
             return RunResult(folder.path, config, folder.result)
         state, done = _opened(setup, folder)
@@ -118,21 +130,31 @@ def _opened(setup: Setup, folder: RunDir) -> tuple[RunState, int]:
     latest = checkpoint.load_latest(folder.checkpoints) if folder.resumed else None
     notes = list(setup.notes)
     if latest is not None:
-        state, done = _restored(latest, state), latest.round
+        state, done = _restored(setup, latest, state), latest.round
         notes += latest.notes
+    elif any(event["event"] == "round" for event in folder.events().events):
+        raise RunDirectoryError(
+            f"{folder.path} holds rounds but no checkpoint to go on from; run it anew (overwrite)"
+        )
     folder.truncate_after(done)
     folder.write_json("environment.json", environment.collect())
     setup.partition.save(folder.path / "partition")
-    card = partition.card(setup.partition, setup.dataset.classes)
+    card = partition.card(
+        setup.partition, setup.dataset.classes, batch_size=setup.config.batch_size
+    )
     folder.write_json("card.json", {**card, "test_rule": setup.dataset.test_rule})
     folder.start(resumed_from=done if latest is not None else None, notes=notes)
     return state, done
 
 
-def _restored(latest: checkpoint.Checkpoint, expected: RunState) -> RunState:
+def _restored(setup: Setup, latest: checkpoint.Checkpoint, expected: RunState) -> RunState:
+    """The state of a checkpoint; one that lacks something is refused, never filled up."""
     found = latest.state
-    if set(found) != set(asdict(expected)):
+    if set(found) != set(vars(expected)):
         raise RunDirectoryError(f"the checkpoint of round {latest.round} lacks part of the state")
+    fresh = setup.method.init_client(expected.server)
+    for client, memory in found["memories"].items():
+        checkpoint.check_like(memory, fresh, f"the memory of client {client}")
     checkpoint.check_like(
         {"server": found["server"], "buffers": found["buffers"]},
         {"server": expected.server, "buffers": expected.buffers},
@@ -154,7 +176,7 @@ def _rounds(
                 raise _Stopped(state, str(error)) from error
             folder.event("round", round=round, **fields, flops=per_example * fields["examples"])
         last = round == config.rounds
-        info = {key: fields[key] for key in ("train_loss", "lr") if key in fields}
+        info: dict[str, Any] = {k: fields[k] for k in ("train_loss", "lr") if k in fields}
         if last or round % config.eval_every == 0:
             for line in score_round(setup, state, round):
                 folder.event("eval", **line)

@@ -59,7 +59,7 @@ def score_personal(setup: Setup, state: RunState, round: int) -> dict[str, Any]:
         "round": round,
         "accuracy_mean": float(np.mean(defined)) if defined else None,
         "accuracy_weighted": float(np.average(defined, weights=weights)) if defined else None,
-        "std": float(np.std(defined)) if defined else None,
+        "population_std": float(np.std(defined)) if defined else None,
         "num_clients": len(defined),
         "per_client": accuracy,
         "seconds": time.perf_counter() - began,

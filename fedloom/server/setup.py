@@ -1,4 +1,4 @@
-"""From a configuration to everything that a run needs, with all that can be refused refused here."""
+"""From a configuration to everything that a run needs; what can be refused is refused here."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,11 +76,13 @@ class Setup:
 
 
 def prepare(config: RunConfig) -> Setup:
-    """Load, split and build; raises ConfigError, DataError or PartitionError before any training."""
+    """Load, split and build. Raises ConfigError, DataError or PartitionError before training."""
     method = methods.make(config.method)
     schedule.make(config.schedule)
     sampler.make(config.sampler)
-    dataset = data.load(config.data, data_dir=config.data_dir, **config.data_options)
+    dataset = data.load(
+        config.data, data_dir=config.data_dir, seed=config.data_seed, **config.data_options
+    )
     split = make_partition(config, dataset)
     rows, validation_rows, notes = hold_out(
         [split.rows(i) for i in range(split.num_clients)],
@@ -126,12 +128,12 @@ def prepare(config: RunConfig) -> Setup:
 
 def make_partition(config: RunConfig, dataset: Dataset) -> Partition:
     """Who holds what, from the partition's own seed."""
-    clients = config.num_clients or len(dataset.groups)
-    if not clients:
-        raise PartitionError(
-            f"partition {config.partition!r} needs to know who holds each row, and {dataset.name} "
-            "doesn't say; name the column with client=, or choose another partition"
-        )
+    named = partition.resolve(
+        config.partition,
+        has_groups=dataset.groups_train is not None,
+        has_points=dataset.input_shape == (3,),
+    )[2]
+    clients = config.num_clients if config.clients is not None or named is None else None
     seed = config.seed if config.partition_seed is None else config.partition_seed
     return partition.make(
         config.partition,

@@ -23,8 +23,9 @@ def combine(rule: BnRule, reported: Sequence[Params], num_examples: Sequence[int
     """The global model's buffers out of the cohort's.
 
     `average`: means and variances by examples. `pooled`: the moments of all the clients' values
-    together, mean m = sum p_i m_i and variance sum p_i (v_i + m_i^2) - m^2. `local`: clients keep their
-    own, and this average serves only to evaluate the global model. Counters take the largest value.
+    together, mean m = sum p_i m_i and variance sum p_i (v_i + m_i^2) - m^2. `local`: clients keep
+    their own, and this average serves only to evaluate the global model. Counters take the largest
+    value.
     """
     weights = torch.tensor(num_examples, dtype=torch.float64)  # [N]
     stacked = tree.stack(list(reported))

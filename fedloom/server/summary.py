@@ -21,7 +21,10 @@ def summarise(
     role: str,
     reason: str | None = None,
 ) -> dict[str, Any]:
-    """The fields of `result.json`; the reported figure is that of the final round."""
+    """The fields of `result.json`; the reported figure is that of the final round.
+
+    Clients that train alone have no global model, so all but `personal` is left empty for them.
+    """
     rounds = [event for event in events if event["event"] == "round"]
     evals = [event for event in events if event["event"] == "eval"]
     reported = [event for event in evals if event["split"] == setup.reported_split]
@@ -44,15 +47,15 @@ def summarise(
         "seed": setup.config.seed,
         "preset": setup.config.preset,
         "reported_split": setup.reported_split,
-        "final": _final(final, status, setup.config.on_nonfinite),
-        "best": _best(reported),
-        "mean_last_5": _mean([event["accuracy"] for event in reported[-5:]]),
+        "final": None if role == "local" else _final(final, status, setup.config.on_nonfinite),
+        "best": None if role == "local" else _best(reported),
+        "mean_last_5": _mean([e["accuracy"] for e in reported[-5:]]) if role != "local" else None,
         "validation": _last(evals, "validation"),
         "personal": _personal(events),
         "constant_baseline": _constant_baseline(setup),
         "diverged": bad is not None,
         "diverged_round": bad,
-        "constant_prediction": final.get("constant_prediction"),
+        "constant_prediction": None if role == "local" else final.get("constant_prediction"),
         **_totals(rounds, evals, setup),
         "num_parameters": sum(leaf.numel() for leaf in setup.params.values()),
         "test_noise": setup.config.test_noise if setup.noise_split else None,
@@ -61,7 +64,7 @@ def summarise(
 
 
 def _final(event: Event, status: str, policy: str) -> dict[str, Any] | None:
-    """The last scores; none for a run that diverged, unless such runs are to be scored all the same."""
+    """The last scores; none for a run that diverged, unless those are to be scored as well."""
     if not event or status != "finished" or (event["diverged"] and policy != "ignore"):
         return None
     return {key: event[key] for key in SCORES}
@@ -82,7 +85,7 @@ def _last(events: Sequence[Event], split: str) -> dict[str, Any] | None:
 
 def _personal(events: Sequence[Event]) -> dict[str, Any] | None:
     found = [event for event in events if event["event"] == "personal"]
-    keys = ("round", "accuracy_mean", "accuracy_weighted", "std", "num_clients")
+    keys = ("round", "accuracy_mean", "accuracy_weighted", "population_std", "num_clients")
     return {key: found[-1][key] for key in keys} if found else None
 
 
@@ -97,12 +100,17 @@ def _constant_baseline(setup: Setup) -> float:
     return float(counts.max() / max(1, counts.sum()))
 
 
-def _totals(
-    rounds: Sequence[Event], evals: Sequence[Event], setup: Setup
-) -> dict[str, Any]:
+def _totals(rounds: Sequence[Event], evals: Sequence[Event], setup: Setup) -> dict[str, Any]:
     keys = (
-        "bytes_up", "bytes_down", "niid_equivalent_bytes", "flops", "steps", "examples",
-        "skipped_examples", "seconds", "server_seconds",
+        "bytes_up",
+        "bytes_down",
+        "niid_equivalent_bytes",
+        "flops",
+        "steps",
+        "examples",
+        "skipped_examples",
+        "seconds",
+        "server_seconds",
     )
     totals: dict[str, Any] = {key: sum(event[key] for event in rounds) for key in keys}
     totals["evaluation_seconds"] = sum(event["seconds"] for event in evals)

@@ -1,7 +1,7 @@
 """A model and its loss as functions of parameters: what a method sees of both.
 
-A task is bound to the buffers (running statistics) of one client or of the server; binding is cheap and
-changes nothing. Training passes leave the buffers' next values in `updates`.
+A task is bound to the buffers (running statistics) of one client or of the server; binding is
+cheap and changes nothing. Training passes leave the buffers' next values in `updates`.
 """
 
 from __future__ import annotations
@@ -121,4 +121,3 @@ class Task:
     def body_leaves(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of `names` that don't belong to the head."""
         return tuple(name for name in names if name not in self.head)
-

@@ -67,8 +67,10 @@ def test_the_order_of_clients_does_not_matter(method):
     forwards = here.play(method, cohorts=[cohort] * 3)
     backwards = here.play(method, cohorts=[cohort[::-1]] * 3)
     assert gap(forwards[0], backwards[0]) < 1e-12
-    assert all(same_bits(forwards[1][c], backwards[1][c]) or gap(forwards[1], backwards[1]) < 1e-12
-               for c in cohort)
+    assert all(
+        same_bits(forwards[1][c], backwards[1][c]) or gap(forwards[1], backwards[1]) < 1e-12
+        for c in cohort
+    )
 
 
 def test_inputs_are_left_as_they_were(method):
@@ -85,8 +87,10 @@ def test_state_keeps_its_structure_and_does_not_grow(method):
     here = federation()
     early, late = here.play(method, rounds=1), here.play(method, rounds=4)
     for a, b in zip(early, late, strict=True):
-        shapes = [[(name, leaf.shape, leaf.dtype) for name, leaf in tree.leaves(_named(part))]
-                  for part in (a, b)]
+        shapes = [
+            [(name, leaf.shape, leaf.dtype) for name, leaf in tree.leaves(_named(part))]
+            for part in (a, b)
+        ]
         assert shapes[0] == shapes[1]
 
 
@@ -103,7 +107,7 @@ def test_a_client_that_stays_away_keeps_its_memory(method):
 
 
 def test_it_pickles_and_has_a_sensible_text(method):
-    assert pickle.loads(pickle.dumps(method)) == method  # noqa: S301
+    assert pickle.loads(pickle.dumps(method)) == method
     assert dataclasses.is_dataclass(method)
     assert hash(method) == hash(copy.copy(method))
 
@@ -133,9 +137,7 @@ def test_reports_of_one_client_and_of_many_aggregate_alike(method):
     out = here.engine.train(
         method, method.broadcast(server), [0], {0: fresh}, {0: {}}, round=1, lr=0.05
     ).outcomes[0]
-    one = method.aggregate(
-        server, tree.stack([out.report]), Cohort(torch.tensor([12.0]), 1, 12)
-    )
+    one = method.aggregate(server, tree.stack([out.report]), Cohort(torch.tensor([12.0]), 1, 12))
     three = method.aggregate(
         server, tree.stack([out.report] * 3), Cohort(torch.tensor([12.0] * 3), 3, 36)
     )
@@ -158,7 +160,7 @@ print(digest.hexdigest())
 
 def test_two_processes_with_other_hash_seeds_give_the_same_bits():
     found = {
-        subprocess.run(  # noqa: S603
+        subprocess.run(
             [sys.executable, "-c", HASHED],
             env={"PYTHONHASHSEED": seed, "OMP_NUM_THREADS": "1", "PYTHONPATH": ".:"},
             capture_output=True,

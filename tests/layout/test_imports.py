@@ -28,7 +28,7 @@ FLOW = (
     "methods",
     "record",
     "server",
-    "report",
+    "reporting",
 )
 """The packages from upstream to downstream; all the rest stands on top of them."""
 

@@ -1,7 +1,7 @@
 import string
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fedloom.config import RunConfig, differences
@@ -9,6 +9,7 @@ from fedloom.config_keys import SettingsError
 from fedloom.errors import ConfigError
 from fedloom.spec import Spec
 
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 FIELDS = tuple(RunConfig.model_fields)
 
 WORDS = st.text(string.ascii_lowercase + "_", min_size=1, max_size=12)
@@ -55,6 +56,7 @@ def problems(**values):
     return caught.value.problems
 
 
+@patient
 @given(LOCAL_WORK, COHORTS, REST)
 def test_json_gives_back_the_same_configuration_and_digest(local_work, cohort, rest):
     config = RunConfig(**{"clients": 7} | local_work | cohort | rest)
@@ -64,6 +66,7 @@ def test_json_gives_back_the_same_configuration_and_digest(local_work, cohort, r
     assert differences(config, again) == {}
 
 
+@patient
 @given(st.sampled_from(FIELDS), st.text(string.ascii_lowercase, min_size=1, max_size=3))
 def test_every_misspelt_key_is_refused_and_named(field, tail):
     key = f"{field}_{tail}x"
@@ -71,6 +74,7 @@ def test_every_misspelt_key_is_refused_and_named(field, tail):
     assert repr(key) in problem
 
 
+@patient
 @given(st.dictionaries(WORDS.map(lambda word: "zz_" + word), st.integers(), min_size=1, max_size=5))
 def test_all_unknown_keys_are_in_one_message(values):
     message = "\n".join(problems(**values))

@@ -41,8 +41,8 @@ def test_the_two_presets_differ_where_the_table_says(key, published, corrected):
 @pytest.mark.parametrize(
     ("preset", "method", "options"),
     [
-        ("niid_published", "fednova", {"normaliser": "momentum", "weights": "batches"}),
-        ("niid_corrected", "fednova", {"normaliser": "momentum", "weights": "examples"}),
+        ("niid_published", "fednova", {"normaliser": "momentum", "weighting": "batches"}),
+        ("niid_corrected", "fednova", {"normaliser": "momentum", "weighting": "examples"}),
         (
             "niid_published",
             "scaffold",

@@ -157,6 +157,7 @@ def test_member_names_that_point_outside_write_nothing(store, tmp_path):
         ({"x_train": X, "y_train": Y}, "x_train without x_test"),
         ({"x": X}, "no array 'y'"),
         ({"x": X, "y": Y[:5]}, "y has shape"),
+        ({"x": X, "y": Y * 0}, "training shows one class"),
         ({"x": np.where(X == 3, np.nan, X), "y": Y}, "NaN or infinite"),
         ({"x": X, "y": np.where(Y == 1, 1.5, 0)}, "'1.5' in row 2"),
         ({"x": np.zeros(20), "y": Y}, "expected numbers"),

@@ -41,7 +41,7 @@ def test_columns_of_labels_and_clean_one_hot_rows_are_read():
 
 def test_soft_and_empty_one_hot_rows_are_refused_with_their_numbers():
     soft = np.array([[1, 0], [0.3, 0.7], [0, 0], [1, 1]])
-    with pytest.raises(DataError, match="3 rows are not one-hot.*row 2, 3, 4"):
+    with pytest.raises(DataError, match=r"3 rows are not one-hot.*row 2, 3, 4"):
         labels.code_array(soft, "y", True)
 
 

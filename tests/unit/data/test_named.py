@@ -48,7 +48,7 @@ def test_a_partial_download_is_not_taken_as_complete(tmp_path):
     x, y = np.zeros((600, 28, 28), np.uint8), np.zeros(600, np.int64)
     path = tmp_path / "mnist.npz"
     np.savez(path, x_train=x, y_train=y, x_test=x, y_test=y)
-    with pytest.raises(DataError, match="mnist has 60,000 training rows .* this copy has 600"):
+    with pytest.raises(DataError, match=r"mnist has 60,000 training rows .* this copy has 600"):
         data.load("mnist", data_dir=tmp_path)
     path.write_bytes(path.read_bytes()[:5000])
     with pytest.raises(DataError, match=r"mnist\.npz: damaged or incomplete"):
@@ -152,9 +152,12 @@ def test_writers_need_one_id_a_row():
 
 def test_mnist_is_whole_and_knows_its_writers(real):
     folder = real("mnist")
-    start = time.perf_counter()
-    mnist = data.load("mnist", data_dir=folder)
-    assert time.perf_counter() - start < 2 * 3  # measured below 1 s on an idle core
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        mnist = data.load("mnist", data_dir=folder)
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 2
     assert mnist.x_train.shape == (60_000, 1, 28, 28)
     assert mnist.x_train.dtype == np.uint8
     pixels = mnist.x_train.astype(np.float32) / 255

@@ -162,7 +162,7 @@ def test_other_formats_and_archives_are_refused_unopened(write, name):
 
 def test_a_path_that_does_not_exist_offers_its_neighbour(write):
     path = write("table.csv", CLEAN)
-    with pytest.raises(DataError, match="did you mean 'table.csv'"):
+    with pytest.raises(DataError, match=r"did you mean 'table\.csv'"):
         data.load(path.parent / "tabel.csv", label="y")
 
 

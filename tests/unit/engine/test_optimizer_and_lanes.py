@@ -27,7 +27,9 @@ def test_one_client_trains_as_pytorchs_sgd_would(momentum, decay, executor):
     order = plan(23, here.engine.work, seed=0, round=1, client=0)
     for index, count in zip(order.index, order.count, strict=True):
         rows = torch.from_numpy(index[:count])
-        loss = nn.functional.cross_entropy(net(here.engine.examples.x[rows]), here.engine.examples.y[rows])
+        loss = nn.functional.cross_entropy(
+            net(here.engine.examples.x[rows]), here.engine.examples.y[rows]
+        )
         reference.zero_grad()
         loss.backward()
         reference.step()
@@ -89,7 +91,13 @@ def test_batch_orders_differ_between_rounds_and_clients_and_repeat_for_the_same(
 def test_a_batch_larger_than_the_client_trains_on_what_there_is(executor):
     here = federation((10, 3), work=LocalWork(2, None, 64), executor=executor)
     trained = here.engine.train(
-        make("fedavg"), {"params": here.params}, [0, 1], {0: {}, 1: {}}, {0: {}, 1: {}}, round=1, lr=0.1
+        make("fedavg"),
+        {"params": here.params},
+        [0, 1],
+        {0: {}, 1: {}},
+        {0: {}, 1: {}},
+        round=1,
+        lr=0.1,
     )
     assert trained.num_steps == [2, 2]
     assert trained.num_examples == [10, 3]
@@ -168,8 +176,12 @@ def test_dropout_repeats_with_the_seed_and_leaves_the_global_stream_alone():
             torch.manual_seed(0)
             task = task_of(Dropping().double())
         engine = Engine(
-            task=task, examples=here.engine.examples, rows=here.engine.rows,
-            optimizer=Sgd(), work=here.engine.work, seed=seed,
+            task=task,
+            examples=here.engine.examples,
+            rows=here.engine.rows,
+            optimizer=Sgd(),
+            work=here.engine.work,
+            seed=seed,
         )
         params, _ = task.initial()
         return type(here)(engine, params, {}).play(make("fedavg"), rounds=1)[0]

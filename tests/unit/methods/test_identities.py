@@ -1,5 +1,7 @@
 """Each method against FedAvg, closed forms and its own invariants."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -21,7 +23,7 @@ def quadratics(targets, *, steps=1, sizes=None, momentum=0.0, decay=0.0) -> Fede
     sizes = sizes or [1] * len(targets)
     x = np.repeat(np.asarray(targets, float), sizes)[:, None]
     bounds = np.cumsum([0, *sizes])
-    rows = [np.arange(a, b) for a, b in zip(bounds, bounds[1:], strict=False)]
+    rows = [np.arange(a, b) for a, b in itertools.pairwise(bounds)]
     engine = Engine(
         task=Quadratic(),
         examples=Examples(x, np.zeros(len(x), np.int64)),
@@ -80,7 +82,9 @@ def test_a_larger_mu_ends_nearer_to_the_start():
     here = federation()
     start = here.params
     far = [
-        float(tree.sqnorm(tree.sub(here.play(make("fedprox", mu=mu), rounds=1)[0]["params"], start)))
+        float(
+            tree.sqnorm(tree.sub(here.play(make("fedprox", mu=mu), rounds=1)[0]["params"], start))
+        )
         for mu in (0.0, 0.1, 1.0, 10.0)
     ]
     assert far == sorted(far, reverse=True)
@@ -188,7 +192,9 @@ def test_controls_of_clients_that_were_not_sampled_stay_untouched_and_unshared()
     kept = {name: leaf.clone() for name, leaf in memories[3]["control"].items()}
     server, memories = here.round(method, server, memories, 3, 0.05, [0, 1])
     assert same_bits(memories[3]["control"], kept)
-    owners = [leaf.data_ptr() for memory in memories.values() for leaf in memory["control"].values()]
+    owners = [
+        leaf.data_ptr() for memory in memories.values() for leaf in memory["control"].values()
+    ]
     assert len(owners) == len(set(owners))
 
 
@@ -246,8 +252,9 @@ def test_normalising_by_w_bounds_fednovas_step():
     reports = {"direction": {"w": delta / a}, "a": a, "steps": a}
     moved = {
         normalise: float(
-            make("fednova", normalise_W=normalise)
-            .aggregate({"params": at(0.0)}, reports, cohort(1, 1))["params"]["w"]
+            make("fednova", normalise_W=normalise).aggregate(
+                {"params": at(0.0)}, reports, cohort(1, 1)
+            )["params"]["w"]
         )
         for normalise in (False, True)
     }

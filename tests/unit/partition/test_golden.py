@@ -74,9 +74,7 @@ def labels(name):
 
 @pytest.mark.parametrize(("name", "seed"), LABEL_SIZES)
 def test_label_dirichlet_gives_the_published_sizes(name, seed):
-    partition = make(
-        "noniid-labeldir(beta=0.5)", labels(name), 10, seed=seed, rng="niid_legacy"
-    )
+    partition = make("noniid-labeldir(beta=0.5)", labels(name), 10, seed=seed, rng="niid_legacy")
     assert partition.sizes.tolist() == [int(n) for n in LABEL_SIZES[name, seed].split()]
 
 
@@ -122,9 +120,7 @@ def test_iid_cuts_one_permutation():
 
 def test_by_group_takes_rows_group_by_group():
     groups = np.random.RandomState(0).randint(0, 7, 60)
-    partition = make(
-        "by_group", np.arange(60) % 3, 3, seed=4, groups=groups, rng="niid_legacy"
-    )
+    partition = make("by_group", np.arange(60) % 3, 3, seed=4, groups=groups, rng="niid_legacy")
     blocks = np.array_split(np.random.RandomState(4).permutation(7), 3)
     expected = [np.concatenate([np.flatnonzero(groups == g) for g in block]) for block in blocks]
     assert all((a == b).all() for a, b in zip(partition.indices, expected, strict=True))
@@ -181,18 +177,19 @@ def test_what_the_original_lacks_is_refused(spec):
 def test_groups_balanced_by_rows_are_not_in_the_original():
     with pytest.raises(PartitionError, match="niid_legacy"):
         make(
-            "by_group(balance_rows=true)", [0, 1] * 5, 2, seed=0, groups=[0, 1] * 5,
+            "by_group(balance_rows=true)",
+            [0, 1] * 5,
+            2,
+            seed=0,
+            groups=[0, 1] * 5,
             rng="niid_legacy",
         )
 
 
 def test_zero_divided_by_zero_is_an_error_not_garbage():
+    spec = "label_dirichlet(alpha=0.001, on_small=allow)"
     with pytest.raises(PartitionError, match=r"0 / 0"):
-        for seed in range(200):
-            make(
-                "label_dirichlet(alpha=0.0005, on_small=allow)",
-                np.arange(1000) % 10, 10, seed=seed, rng="niid_legacy",
-            )
+        make(spec, np.arange(1000) % 10, 10, seed=0, rng="niid_legacy")
 
 
 def test_seeds_beyond_32_bits_are_refused():

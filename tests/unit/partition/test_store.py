@@ -9,7 +9,7 @@ from fedloom.partition import Partition, confirm, make, match_test, resampled
 Y = np.random.RandomState(0).randint(0, 5, 1000)
 
 
-@pytest.fixture()
+@pytest.fixture
 def saved(tmp_path):
     partition = make("label_dirichlet(alpha=0.3)", Y, 8, seed=3)
     partition.save(tmp_path / "partition")
