@@ -172,9 +172,6 @@ class RunConfig(BaseModel):
     )
     lanes: int = _setting(16, "Machine", "clients trained at once when mapped", ge=1)
     threads: int = _setting(1, "Machine", "processor threads", ge=1)
-    device: str = _setting(
-        "cpu", "Machine", "cpu, cuda or cuda:N", pattern=r"^(cpu|mps|cuda(:\d+)?)$"
-    )
 
     def __init__(self, **values: Any):
         fields = type(self).model_fields

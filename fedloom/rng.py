@@ -1,8 +1,7 @@
 """One seed, many independent streams, each named by what it is for.
 
 A stream depends on its name alone, never on the order of calls, the executor or the number of
-workers.
-`numpy.random.RandomState` is used because its output is frozen across NumPy releases.
+workers. Streams are `numpy.random.RandomState`, whose output is frozen across NumPy releases.
 """
 
 import hashlib

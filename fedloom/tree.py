@@ -10,7 +10,9 @@ from fedloom.types import Params, State
 
 def add(a: Params, b: Params, scale: float | Tensor = 1.0) -> Params:
     """a + scale * b over the leaves of b; leaves of a that b lacks pass through."""
-    return {**a, **{name: a[name] + scale * leaf for name, leaf in b.items()}}
+    if isinstance(scale, Tensor):
+        return {**a, **{name: torch.addcmul(a[name], leaf, scale) for name, leaf in b.items()}}
+    return {**a, **{name: torch.add(a[name], leaf, alpha=scale) for name, leaf in b.items()}}
 
 
 def sub(a: Params, b: Params) -> Params:
@@ -48,9 +50,12 @@ def mean(stacked: Params, weights: Tensor) -> Params:
 
     Sums in float64 and rounds once, so that the order of clients moves at most the last bit.
     """
-    share = weights.double() / weights.double().sum()  # [N]
+    total = weights.double().sum()
+    if not total > 0:
+        raise ValueError(f"weights sum to {float(total)}; a mean needs some weight")
+    share = weights.double() / total  # [N]
     return {
-        name: torch.tensordot(share.to(leaf.device), leaf.double(), dims=1).to(leaf.dtype)
+        name: torch.tensordot(share, leaf.double(), dims=1).to(leaf.dtype)
         for name, leaf in stacked.items()
     }
 

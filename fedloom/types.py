@@ -1,8 +1,7 @@
 """The few nouns that every package shares.
 
-Shape letters used throughout: `N` clients in the cohort, `S` batches an epoch, `B` examples a
-batch,
-`M` examples of one client, `C` classes, `d` features, `L` lanes.
+Shape letters used throughout: `N` clients in the cohort, `T` steps, `B` examples a batch, `M`
+examples of one client, `C` classes, `d` features, `L` lanes.
 """
 
 from typing import Any, NamedTuple, Protocol

@@ -133,6 +133,7 @@ def _conclude(out: Path) -> None:
     """A run that is missing or diverged makes the exit code say so."""
     found = json.loads((out / "compare.json").read_text(encoding="utf-8"))
     states = {name: _status(out / name) for name in found["runs"]}
+    show.notes((f"{name}: {why}" for name, why in found["failures"].items()), label="failed")
     if holes := [name for name, status in states.items() if status not in ("finished", "diverged")]:
         raise FedloomError(
             f"{len(holes)} of {len(states)} runs did not finish: {', '.join(holes)}; "

@@ -16,7 +16,7 @@ fedloom data inspect train.tsv.gz --test test.tsv.gz --missing drop
 
 SETTINGS = (
     "label", "client", "test", "test_share", "missing", "separator", "decimal", "scale",
-    "categorical", "ignore", "size", "bad_files", "data_dir",
+    "categorical", "ignore", "size", "bad_files", "data_dir", "data_seed",
 )  # fmt: skip
 """The settings that say how data are read."""
 
@@ -33,7 +33,9 @@ def inspect_(
     config = RunConfig(data=file, **settings)
     from fedloom import data
 
-    found = data.inspect(config.data, data_dir=config.data_dir, **config.data_options)
+    found = data.inspect(
+        config.data, data_dir=config.data_dir, seed=config.data_seed, **config.data_options
+    )
     show.thing(found, title=file)
 
 

@@ -54,7 +54,9 @@ def _make(config: RunConfig, save: Path | None, heatmap: Path | None) -> None:
     from fedloom import data, partition
     from fedloom.server.setup import make_partition
 
-    rows = data.load(config.data, data_dir=config.data_dir, **config.data_options)
+    rows = data.load(
+        config.data, data_dir=config.data_dir, seed=config.data_seed, **config.data_options
+    )
     made = make_partition(config, rows)
     card = partition.card(made, rows.classes)
     show.card(card, title=f"{config.partition} of {config.data} among {made.num_clients} clients")

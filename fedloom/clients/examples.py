@@ -4,6 +4,7 @@ The data lie in memory once, as they came (8-bit images, sparse rows); a batch i
 only when it is formed. Clients hold row numbers.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,20 +24,24 @@ PAD = 4  # pixels of reflection around an image before a random crop
 class Examples:
     """Rows of a data set: x as tensor [n, ...] or CSR matrix, y [n]."""
 
-    def __init__(self, x: Any, y: np.ndarray, device: str = "cpu") -> None:
+    def __init__(self, x: Any, y: np.ndarray) -> None:
         self.sparse = not isinstance(x, np.ndarray)
-        self.x: Any = x if self.sparse else torch.from_numpy(_writable_view(x)).to(device)
-        self.y = torch.from_numpy(_writable_view(y)).to(device)
-        self.device = device
+        self.x: Any = x if self.sparse else torch.from_numpy(_writable_view(x))
+        self.y = torch.from_numpy(_writable_view(y))
 
     def __len__(self) -> int:
         return len(self.y)
 
+    @property
+    def values_per_row(self) -> int:
+        """Numbers in one example."""
+        return math.prod(self.x.shape[1:])
+
     def take(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """(x float32 [n, ...], y int64 [n]); 8-bit values become [0, 1]."""
         if self.sparse:
-            dense = self.x[rows.cpu().numpy()].toarray()
-            return torch.from_numpy(dense).to(self.device), self.y[rows]
+            dense = self.x[rows.numpy()].toarray()
+            return torch.from_numpy(dense), self.y[rows]
         x = self.x[rows]
         x = x.float() / 255 if x.dtype == torch.uint8 else x
         if x.dim() == 4:
@@ -120,19 +125,34 @@ class Feed:
 
 
 def form(
-    examples: Examples, feeds: Sequence[Feed], steps: Sequence[int], augment: Augment, noise: Noise
+    examples: Examples,
+    feeds: Sequence[Feed],
+    starts: Sequence[int],
+    steps: int,
+    augment: Augment,
+    noise: Noise,
 ) -> Batch:
-    """Batch `steps[l]` of `feeds[l]` for every lane l: leaves [L, B, ...], padding included."""
-    at = list(zip(feeds, steps, strict=True))
-    rows = torch.stack([feed.rows[t] for feed, t in at])  # [L, B]
-    lanes, size = rows.shape
+    """The next `steps` batches of every lane, lane l from `starts[l]` on: leaves [T, L, B, ...].
+
+    Padding is included, with mask 0.
+    """
+    spans = [slice(start, start + steps) for start in starts]
+    lanes = list(zip(feeds, spans, strict=True))
+    rows = torch.stack([feed.rows[span] for feed, span in lanes], 1)  # [T, L, B]
+    shape, size = rows.shape, rows.shape[-1]
     x, y = examples.take(rows.flatten())
     if feeds[0].choices is not None:
-        choices = torch.stack([feed.choices[t] for feed, t in at if feed.choices is not None])
-        x = augment.apply(x, choices.flatten(0, 1))
+        picked = [feed.choices[span] for feed, span in lanes if feed.choices is not None]
+        x = augment.apply(x, torch.stack(picked, 1).flatten(0, 2))
     if noise.active:
-        drawn = [noise.draw(f.client, f.round, t, f.position[t], tuple(x.shape[1:])) for f, t in at]
-        x = x + torch.cat(drawn)
-    count = torch.stack([feed.count[t] for feed, t in at])  # [L]
-    mask = (torch.arange(size) < count[:, None]).to(x.dtype)
-    return {"x": x.unflatten(0, (lanes, size)), "y": y.view(lanes, size), "mask": mask}
+        at = [(feed, span.start + t) for t in range(steps) for feed, span in lanes]
+        one = tuple(x.shape[1:])
+        x = x + torch.cat([noise.draw(f.client, f.round, t, f.position[t], one) for f, t in at])
+    count = torch.stack([feed.count[span] for feed, span in lanes], 1)  # [T, L]
+    mask = (torch.arange(size) < count[..., None]).to(x.dtype)
+    return {"x": x.unflatten(0, shape), "y": y.view(shape), "mask": mask}
+
+
+def steps_at_once(examples: Examples, lanes: int, batch_size: int) -> int:
+    """How many steps' batches to form together: as many as make about 16 MB."""
+    return max(1, 2**22 // (lanes * batch_size * examples.values_per_row))

@@ -1,6 +1,6 @@
 """Train a cohort: one round's clients, one after another or several lanes at a time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from fedloom.clients.batches import LocalWork, Plan, num_steps, plan
-from fedloom.clients.examples import NO_AUGMENT, Augment, Examples, Feed, form
+from fedloom.clients.examples import NO_AUGMENT, Augment, Examples, Feed, form, steps_at_once
 from fedloom.clients.noise import NO_NOISE, Noise
 from fedloom.engine.lanes import train_lanes
 from fedloom.engine.local import Facts, Outcome, Problem, detached, train_client
@@ -78,16 +78,15 @@ class Engine:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             if self.executor == "mapped":
                 torch.manual_seed(self._layer_seed(round, -1))
-                epochs = [p.epoch for p in plans]
                 outcomes = train_lanes(
                     problem,
                     sent,
                     states,
                     facts,
-                    epochs,
+                    [p.epoch for p in plans],
                     self.lanes,
-                    lambda lanes, steps: form(
-                        self.examples, [feeds[i] for i in lanes], steps, self.augment, self.noise
+                    lambda places, starts, steps: self._batches(
+                        [feeds[place] for place in places], starts, steps
                     ),
                     self.replay,
                 )
@@ -116,13 +115,22 @@ class Engine:
         torch.manual_seed(self._layer_seed(feed.round, feed.client))
         memory, buffers, data = state
 
-        def batches():  # type: ignore[no-untyped-def]
-            for t, epoch in enumerate(plan.epoch):
-                stacked = form(self.examples, [feed], [t], self.augment, self.noise)
-                count = int(plan.count[t])
+        def batches() -> Iterator[tuple[int, Batch]]:
+            every = self._batches([feed], [0], len(plan.count))
+            for stacked, epoch, count in zip(every, plan.epoch, plan.count, strict=True):
                 yield int(epoch), {key: leaf[0, :count] for key, leaf in stacked.items()}
 
         return train_client(problem, sent, memory, buffers, batches(), data, facts)
+
+    def _batches(self, feeds: Sequence[Feed], starts: Sequence[int], steps: int) -> Iterator[Batch]:
+        """The next `steps` batches of all lanes, leaves [L, B, ...], formed some at a time."""
+        together = steps_at_once(self.examples, len(feeds), feeds[0].rows.shape[1])
+        for first in range(0, steps, together):
+            count = min(together, steps - first)
+            here = [start + first for start in starts]
+            block = form(self.examples, feeds, here, count, self.augment, self.noise)
+            for t in range(count):
+                yield {key: leaf[t] for key, leaf in block.items()}
 
     def _layer_seed(self, round: int, client: int) -> int:
         """Seed of layers that draw (dropout): per client in the loop, per round in lanes."""

@@ -5,7 +5,7 @@ goes, has a lane axis in front. Lanes hold clients at different places of their 
 clients waste nothing while others wait; the longest start first.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,8 @@ from fedloom.engine.local import Facts, Lane, Outcome, Problem, begin, finish, f
 from fedloom.engine.trace import Replay
 from fedloom.types import Batch, Context, Params, State
 
-Former = Callable[[Sequence[int], Sequence[int]], Batch]
-"""(clients by place in the cohort, their steps) -> stacked batch, leaves [L, B, ...]."""
+Former = Callable[[Sequence[int], Sequence[int], int], Iterator[Batch]]
+"""(clients by place in the cohort, their next steps, how many) -> batches, leaves [L, B, ...]."""
 
 _Row = tuple[Lane, State, Params, tuple[Tensor, ...]]
 """What one lane holds: the client in mid-round, its memory, its start and the context's scalars."""
@@ -102,11 +102,9 @@ def _advance(
     mapped = torch.func.vmap(one, in_dims=(0, 0, 0, 0, 0, 0, None), randomness="different")
     key = (problem.method, problem.optimizer, trained)
     lane, client, start, scalars = _stack(rows)
-    for t in range(run):
-        steps = [seat.done + t for seat in seats]
-        now = [int(epochs[place][at]) for place, at in zip(places, steps, strict=True)]
+    for t, batch in enumerate(form(places, [seat.done for seat in seats], run)):
+        now = [int(epochs[seat.place][seat.done + t]) for seat in seats]
         gates = _gates(problem, trained, now)
-        batch = form(places, steps)
         lane = replay(key, mapped, lane, client, start, scalars, gates, batch, sent)
     return [
         (part, seat.ctx.client, seat.ctx.start, _scalars(seat.ctx))

@@ -5,6 +5,7 @@ import importlib
 import pkgutil
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from fedloom import foreign
 from fedloom.errors import ConfigError, nearest
 from fedloom.method import Method
 from fedloom.spec import Spec, parse
@@ -66,13 +67,7 @@ def _only_method(module: Any) -> type[Method]:
 
 
 def _foreign(path: str) -> type[Method]:
-    module_name, _, class_name = path.partition(":")
-    try:
-        found = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(
-            f"can't import method {path!r}: {error}; write package.module:Class"
-        ) from None
+    found = foreign.load(path, "method")
     if not (isinstance(found, type) and issubclass(found, Method)):
         raise ConfigError(f"{path!r} is not a subclass of fedloom.Method")
     return found

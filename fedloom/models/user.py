@@ -1,15 +1,13 @@
 """A network of the user's own, found by its dotted path."""
 
-import importlib
 import inspect
-import os
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from torch import nn
 
+from fedloom import foreign
 from fedloom.errors import ConfigError, nearest
 from fedloom.spec import Spec
 
@@ -63,36 +61,11 @@ def _call(target: Callable[..., Any], spec: Spec, options: dict[str, Any]) -> nn
 
 
 def _resolve(path: str) -> Callable[..., Any]:
-    module_name, _, name = path.rpartition(":" if ":" in path else ".")
-    if not module_name or not name:
-        raise ConfigError(f"model {path!r}: write package.module:Class")
-    module = _import(module_name, path)
-    target = getattr(module, name, None)
-    if target is None:
-        # A Spec's name may have come in lower case.
-        same = [key for key in vars(module) if key.lower() == name.lower()]
-        target = getattr(module, same[0]) if len(same) == 1 else None
-    if target is None:
-        public = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
-        raise ConfigError(f"{module_name} has no {name!r}; {nearest(name, public)}")
+    target = foreign.load(path, "model")
     if isinstance(target, nn.Module) or not callable(target):
         raise ConfigError(
             f"model {path} is an object of type {type(target).__name__}; name its class, or a "
             "function that makes it, so that every run starts from fresh weights"
         )
-    return target
-
-
-def _import(module_name: str, path: str) -> Any:
-    here = os.getcwd()
-    if here not in sys.path:
-        # Last, so that a file here can't take the place of an installed module; it stays, because
-        # worker processes find the class again by its module.
-        sys.path.append(here)
-    try:
-        return importlib.import_module(module_name)
-    except Exception as error:
-        raise ConfigError(
-            f"can't import {module_name!r} for model {path}: {type(error).__name__}: {error}; "
-            "run from the folder that holds it, or install it"
-        ) from error
+    found: Callable[..., Any] = target
+    return found

@@ -9,10 +9,8 @@ MAY_CHANGE = frozenset(
     {
         "rounds",
         "threads",
-        "device",
         "executor",
         "lanes",
-        "jobs",
         "checkpoint_every",
         "eval_batch",
         "deviations",  # follows from the other fields, each of which is compared

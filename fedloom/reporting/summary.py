@@ -27,8 +27,10 @@ SILENT = (
         "decimal",
         "preset",
         "deviations",
+        "data_digest",
+        "partition_digest",
     ),
-    *("executor", "lanes", "threads", "device", "eval_batch", "checkpoint_every"),
+    *("executor", "lanes", "threads", "eval_batch", "checkpoint_every"),
 )
 """Settings that never name a row: trials, places and speed, and what names it anyway."""
 

@@ -121,6 +121,9 @@ def _excluded(comparison: Comparison) -> list[str]:
     for row in comparison.rows:
         if row.excluded:
             why = words.listing([f"{count} {reason}" for reason, count in row.excluded.items()])
+            if len(row.runs) == 1:
+                sentences.append(f"{row.full} is not ranked: {next(iter(row.excluded))}.")
+                continue
             ranked = "" if row.usable else ", so it has no mean"
             total = words.plural(len(row.runs), "trial")
             sentences.append(f"Of {total} of {row.full}, {why}: not averaged{ranked}.")

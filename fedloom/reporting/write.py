@@ -40,7 +40,7 @@ def write(
 ) -> ReportFiles:
     """Read runs and write `report.html`, `table.md`, `.csv` and `.tex`, and `figures/` to `out`.
 
-    `baseline` and `target` are those of `fedloom.reporting.summary.compare`. The tables and the page
+    `baseline` and `target` are those of `fedloom.reporting.summary.compare`. Tables and page
     are written before any figure, and a figure that fails is a note, so that none is ever lost.
     Raises RunDirectoryError without runs, ConfigError for an unknown baseline.
     """

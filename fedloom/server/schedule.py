@@ -20,6 +20,7 @@ def multistep(milestones: Sequence[float] = (0.5, 0.75), gamma: float = 0.1) -> 
     marks = list(milestones)
     if not marks or any(mark <= 0 for mark in marks):
         raise ConfigError(f"multistep: milestones={marks} should be positive rounds or fractions")
+    _check_factor("multistep", "gamma", gamma)
 
     def factor(round: int, rounds: int) -> float:
         passed = sum(round > (mark * rounds if mark < 1 else mark) for mark in marks)
@@ -32,14 +33,22 @@ def step(every: int, gamma: float = 0.5) -> Schedule:
     """Times gamma after every `every` rounds."""
     if int(every) != every or every < 1:
         raise ConfigError(f"step: every={every} should be a whole number of rounds, at least 1")
+    _check_factor("step", "gamma", gamma)
     return lambda round, rounds: gamma ** ((round - 1) // int(every))
 
 
 def cosine(final: float = 0.0) -> Schedule:
     """From 1 in the first round down half a cosine towards `final` after the last."""
+    _check_factor("cosine", "final", final, zero=True)
     return lambda round, rounds: (
         final + (1 - final) * (1 + math.cos(math.pi * (round - 1) / rounds)) / 2
     )
+
+
+def _check_factor(schedule: str, option: str, value: float, zero: bool = False) -> None:
+    if not (0 < value < math.inf or (zero and value == 0)):
+        least = "of at least 0" if zero else "above 0"
+        raise ConfigError(f"{schedule}: {option}={value} should be a number {least}")
 
 
 _SCHEDULES: dict[str, Callable[..., Schedule]] = {
@@ -64,5 +73,7 @@ def make(spec: str | Spec) -> Schedule:
         raise ConfigError(f"unknown schedule {read.name!r}; {nearest(read.name, _SCHEDULES)}")
     try:
         return _SCHEDULES[read.name](**read.options)
-    except TypeError as error:
+    except ConfigError:
+        raise
+    except (TypeError, ValueError) as error:
         raise ConfigError(f"schedule {str(read)!r}: {error}") from None

@@ -94,7 +94,7 @@ def prepare(config: RunConfig) -> Setup:
     params, buffers = task.initial()
     _refuse_single(rows, min_batch)
     noise = _noise(config, dataset, split, [len(part) for part in rows])
-    examples = Examples(dataset.x_train, dataset.y_train, config.device)
+    examples = Examples(dataset.x_train, dataset.y_train)
     engine = Engine(
         task=task,
         examples=examples,
@@ -119,7 +119,7 @@ def prepare(config: RunConfig) -> Setup:
         params=params,
         buffers=buffers,
         engine=engine,
-        test=Examples(dataset.x_test, dataset.y_test, config.device),
+        test=Examples(dataset.x_test, dataset.y_test),
         validation_rows=validation_rows,
         cohort_size=_cohort_size(size, occupied, config),
         notes=(*dataset.notes, *split.warnings, *notes, *model_notes, *_empty_note(rows)),

@@ -28,7 +28,7 @@ VARIANTS = {
     "fednova": [
         "fednova",
         "fednova(normaliser='steps', weighting='batches')",
-        "fednova(normalise_W=True, mu=0.1)",
+        "fednova(normalise_W=True, prox_mu=0.1)",
     ],
 }
 CASES = [case for name in ALL for case in VARIANTS.get(name, [name])]

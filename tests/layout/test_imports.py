@@ -12,7 +12,18 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "fedloom"
 
-BASE = ("errors", "files", "method", "rng", "spec", "testing", "tree", "types", "version")
+BASE = (
+    "errors",
+    "files",
+    "foreign",
+    "method",
+    "rng",
+    "spec",
+    "testing",
+    "tree",
+    "types",
+    "version",
+)
 """Modules that every package may import, and that import only each other."""
 
 SETTINGS = ("config", "config_checks", "config_file", "config_keys", "config_values", "presets")

@@ -33,6 +33,10 @@ class FcubeOctants(Strategy):
         turn = (np.arange(n) - start[pair[rows]]) % share
         return Draw(*collect(rows, pair[rows] * share + turn, num_clients))
 
+    def split_legacy(self, problem: Problem) -> Draw:
+        """The same: which octant a point lies in is no matter of chance."""
+        return self.split(problem)
+
     @classmethod
     def match(cls, facts: dict[str, np.ndarray], counts: np.ndarray, test: Problem) -> Draw:
         """The same octants of the test points."""

@@ -1,5 +1,7 @@
 """Rows of a data set as batches of tensors, and augmentation."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 from fedloom.clients.batches import LocalWork, plan
 from fedloom.clients.examples import NO_AUGMENT, PAD, Augment, Examples, Feed, form
-from fedloom.clients.noise import NO_NOISE
+from fedloom.clients.noise import NO_NOISE, Noise
 
 
 def feed(rows, order, client=0, round=1, choices=None):
@@ -92,13 +94,13 @@ def test_lanes_hold_each_clients_own_batch_with_its_padding_marked():
     work = LocalWork(1, None, 8)
     orders = [plan(len(r), work, seed=0, round=1, client=c) for c, r in enumerate(rows)]
     feeds = [feed(r, o, c) for c, (r, o) in enumerate(zip(rows, orders, strict=True))]
-    batch = form(Examples(x, y), feeds, [3, 0], NO_AUGMENT, NO_NOISE)
-    assert batch["x"].shape == (2, 8, 1)
-    assert batch["mask"].sum(1).tolist() == [2, 8]
-    for lane, step in enumerate([3, 0]):
-        expected = rows[lane][orders[lane].index[step]]
-        assert batch["x"][lane, :, 0].tolist() == expected.tolist()
-        assert batch["y"][lane].tolist() == y[expected].tolist()
+    batch = form(Examples(x, y), feeds, [2, 0], 2, NO_AUGMENT, NO_NOISE)
+    assert batch["x"].shape == (2, 2, 8, 1)
+    assert batch["mask"].sum(-1).tolist() == [[8, 8], [2, 6]]
+    for step, lane in itertools.product(range(2), range(2)):
+        expected = rows[lane][orders[lane].index[(2, 0)[lane] + step]]
+        assert batch["x"][step, lane, :, 0].tolist() == expected.tolist()
+        assert batch["y"][step, lane].tolist() == y[expected].tolist()
 
 
 def test_augmented_batches_are_each_image_by_its_own_choice():
@@ -108,12 +110,24 @@ def test_augmented_batches_are_each_image_by_its_own_choice():
     order = plan(10, LocalWork(2, None, 4), seed=0, round=1, client=0)
     choices = augment.draw(order, 0, 1, 0)
     here = feed(np.arange(10), order, choices=choices)
-    for step in range(len(order.count)):
-        batch = form(examples, [here], [step], augment, NO_NOISE)
-        for spot in range(4):
-            image, _ = examples.take(torch.tensor([order.index[step, spot]]))
-            alone = augment.apply(image, choices[step, spot][None])
-            assert torch.equal(batch["x"][0, spot], alone[0])
+    batch = form(examples, [here], [0], len(order.count), augment, NO_NOISE)
+    for step, spot in itertools.product(range(len(order.count)), range(4)):
+        image, _ = examples.take(torch.tensor([order.index[step, spot]]))
+        alone = augment.apply(image, choices[step, spot][None])
+        assert torch.equal(batch["x"][step, 0, spot], alone[0])
+
+
+def test_batches_formed_together_are_those_formed_one_by_one():
+    pixels = (images(10, 1, 8, 8) * 255).byte().numpy()
+    examples = Examples(pixels, np.arange(10))
+    augment, noise = Augment(flip=True, crop=True), Noise([0.2], [10], 0, "each_access")
+    order = plan(10, LocalWork(2, None, 4), seed=0, round=1, client=0)
+    here = feed(np.arange(10), order, choices=augment.draw(order, 0, 1, 0))
+    steps = len(order.count)
+    together = form(examples, [here], [0], steps, augment, noise)
+    for step in range(steps):
+        alone = form(examples, [here], [step], 1, augment, noise)
+        assert all(torch.equal(together[key][step], alone[key][0]) for key in together)
 
 
 def test_read_only_arrays_are_shared_and_never_written():

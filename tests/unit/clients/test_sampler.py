@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedloom.clients import sampler
@@ -34,6 +34,7 @@ def test_a_share_is_rounded_half_up_and_never_to_nobody(num_clients, share, expe
     assert sampler.cohort_size(num_clients, share) == expected
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.integers(1, 10_000), st.integers(1, 100))
 def test_a_share_in_whole_percents_is_rounded_as_on_paper(num_clients, percent):
     exact = max(1, (2 * num_clients * percent + 100) // 200)
@@ -45,6 +46,7 @@ def test_a_cohort_asked_for_is_taken_as_it_is():
 
 
 @pytest.mark.parametrize("name", ALL)
+@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 99), st.integers(1, 30), st.integers(1, len(OCCUPIED)))
 def test_a_cohort_has_the_size_asked_for_no_client_twice_and_no_empty_one(name, seed, round, size):
     chosen = sampler.make(name)(seed, round, SIZES, size)

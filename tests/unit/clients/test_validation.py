@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedloom.clients.validation import hold_out
@@ -17,6 +17,7 @@ def federations(draw):
     return np.split(order, np.cumsum(sizes)[:-1]), labels
 
 
+@settings(deadline=None, max_examples=40)
 @given(federations(), st.floats(0.01, 0.99), st.integers(0, 50))
 def test_each_row_is_trained_on_or_held_out_and_every_client_still_trains(made, share, seed):
     rows, labels = made
@@ -29,6 +30,7 @@ def test_each_row_is_trained_on_or_held_out_and_every_client_still_trains(made, 
     assert sorted(together.tolist()) == sorted(np.concatenate(rows).tolist())
 
 
+@settings(deadline=None, max_examples=40)
 @given(federations(), st.floats(0.01, 0.99))
 def test_each_class_gives_its_share_to_the_nearest_row(made, share):
     rows, labels = made

@@ -141,7 +141,6 @@ def test_numbers_written_as_text_are_numbers(text):
         ("method", 3),
         ("model", {"hidden": 3}),
         ("data", ""),
-        ("device", "gpu"),
         ("preset", "niid"),
     ],
 )

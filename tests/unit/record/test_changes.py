@@ -15,7 +15,7 @@ STORED: dict[str, Any] = {
     "method": {"name": "fedprox", "mu": 0.1},
     "seed": 0,
     "rounds": 10,
-    "device": "cpu",
+    "lanes": 16,
     "threads": 1,
 }
 
@@ -51,20 +51,20 @@ def test_another_experiment_is_refused_with_the_difference(changed: dict[str, An
 
 
 def test_every_difference_is_listed_with_both_values() -> None:
-    given_ = STORED | {"seed": 1, "rounds": 5, "device": "cuda"}
+    given_ = STORED | {"seed": 1, "rounds": 5, "lanes": 4}
     with pytest.raises(RunDirectoryError) as caught:
         changes.check(STORED, given_, changes.MAY_CHANGE, "runs/a")
     message = str(caught.value)
     assert "seed: 0 there, 1 now" in message
     assert "rounds: 10 there, 5 now (may only be raised)" in message
-    assert "device" not in message
+    assert "lanes" not in message
 
 
-def test_more_rounds_another_device_and_threads_are_allowed_and_given() -> None:
-    given_ = STORED | {"rounds": 20, "device": "cuda", "threads": 2}
+def test_more_rounds_other_lanes_and_threads_are_allowed_and_given() -> None:
+    given_ = STORED | {"rounds": 20, "lanes": 4, "threads": 2}
     assert changes.check(STORED, given_, changes.MAY_CHANGE, "runs/a") == {
         "rounds": (10, 20),
-        "device": ("cpu", "cuda"),
+        "lanes": (16, 4),
         "threads": (1, 2),
     }
 

@@ -58,7 +58,7 @@ def test_nothing_usable_has_no_winner(tmp_path):
     path = write_run(tmp_path / "a", accuracy=[0.3, None], status="diverged")
     assert said(path) == (
         "No method has a run that can be averaged.",
-        "Of 1 trial of fedavg, 1 diverged: not averaged, so it has no mean.",
+        "fedavg is not ranked: diverged.",
     )
 
 
