@@ -20,13 +20,13 @@ class FedNova(Method):
     `normaliser="momentum"` takes a_i = travel / lr, which for K steps of SGD with momentum rho is
     [K - rho (1 - rho^K) / (1 - rho)] / (1 - rho); `"steps"` takes a_i = K. The local displacements
     are extrapolated by W = (sum p_i a_i)(sum p_i / a_i) >= 1, recorded each round and large under
-    quantity skew; `normalise_W` divides by it. `prox_mu` adds FedProx's pull and
-    counts it into a_i.
+    quantity skew; `normalise_W` divides by it. `prox_mu` adds FedProx's pull, which
+    then counts in a_i.
 
     Source: Wang et al., Tackling the Objective Inconsistency Problem in Heterogeneous Federated
     Optimization, NeurIPS 2020, arXiv:2007.07481.
-    Departs: momentum and pull share one recursion, v <- rho v + 1, a <- (1 - lr prox_mu) a + v, where
-    the authors' optimizer adds both; `weighting="batches"` (p_i by batches, not examples) and
+    Departs: momentum and pull share one recursion, v <- rho v + 1, a <- (1 - lr mu) a + v, where the
+    authors' optimizer adds both; `weighting="batches"` (p_i by batches, not examples) and
     `"steps"` repeat what published NIID-Bench numbers were computed with.
     Equals: FedAvg when all clients take the same number of steps.
     """

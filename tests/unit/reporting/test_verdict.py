@@ -1,7 +1,8 @@
+from tests.unit.report.synthetic import write_compare, write_run
+
 from fedloom.reporting.gather import gather
 from fedloom.reporting.summary import compare
 from fedloom.reporting.verdict import verdict
-from tests.unit.report.synthetic import write_compare, write_run
 
 
 def said(path, **options):
