@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from fedloom import tree
-from fedloom.types import Batch, Cohort, Context, Params, State, Task
+from fedloom.types import Batch, Cohort, Context, NonNegative, Params, State, Task
 
 Weighting = Literal["examples", "uniform"]
 
@@ -22,7 +22,7 @@ Weighting = Literal["examples", "uniform"]
 class Method:
     """FedAvg, in pieces that a subclass replaces one at a time."""
 
-    server_lr: float = 1.0
+    server_lr: NonNegative = 1.0
     weighting: Weighting = "examples"
 
     def init_server(self, params: Params) -> State:

@@ -4,9 +4,12 @@ Shape letters used throughout: `N` clients in the cohort, `T` steps, `B` example
 examples of one client, `C` classes, `d` features, `L` lanes.
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 from torch import Tensor
+
+NonNegative = Annotated[float, "at least 0"]
+"""A method's option that has no meaning below 0."""
 
 Params = dict[str, Tensor]
 """A model's trainable leaves, flat: name -> tensor. Running statistics are never in here."""

@@ -9,6 +9,9 @@ from fedloom import foreign
 from fedloom.errors import ConfigError, nearest
 from fedloom.method import Method
 from fedloom.spec import Spec, parse
+from fedloom.types import NonNegative
+
+LARGEST = 1e30  # well inside what a float32 holds
 
 
 def names() -> dict[str, str]:
@@ -39,7 +42,7 @@ def make(spec: str | Spec, **options: Any) -> Method:
     """
     read = parse(spec, "method")
     cls = find(read.name)
-    hints = get_type_hints(cls)
+    hints = get_type_hints(cls, include_extras=True)
     fields = {field.name: hints[field.name] for field in dataclasses.fields(cls)}
     given = {**read.options, **options}
     for key, value in given.items():
@@ -80,7 +83,11 @@ def _checked(cls: type[Method], key: str, value: Any, annotation: Any) -> Any:
         if value not in get_args(annotation):
             raise ConfigError(f"{where} should be one of {', '.join(get_args(annotation))}")
         return value
+    least = 0.0 if annotation == NonNegative else -LARGEST
+    annotation = float if annotation == NonNegative else annotation
     if annotation is float and isinstance(value, int | float) and not isinstance(value, bool):
+        if not least <= value <= LARGEST:
+            raise ConfigError(f"{where} should be between {least:g} and {LARGEST:g}")
         return float(value)
     if isinstance(value, annotation) and (annotation is bool) == isinstance(value, bool):
         return value

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from fedloom import tree
 from fedloom.method import Method
-from fedloom.types import Batch, Cohort, Context, Params, State, Task
+from fedloom.types import Batch, Cohort, Context, NonNegative, Params, State, Task
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class FedNova(Method):
     weighting: Literal["examples", "uniform", "batches"] = "examples"  # type: ignore[assignment]
     normaliser: Literal["momentum", "steps"] = "momentum"
     normalise_W: bool = False
-    prox_mu: float = 0.0
+    prox_mu: NonNegative = 0.0
 
     def correct(self, grads: Params, params: Params, ctx: Context) -> Params:
         if not self.prox_mu:

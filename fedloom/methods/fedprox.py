@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from fedloom import tree
 from fedloom.method import Method
-from fedloom.types import Context, Params
+from fedloom.types import Context, NonNegative, Params
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class FedProx(Method):
     {'w': tensor(-1.5000)}
     """
 
-    mu: float = 0.01
+    mu: NonNegative = 0.01
 
     def correct(self, grads: Params, params: Params, ctx: Context) -> Params:
         return tree.add(grads, tree.sub(tree.pick(params, grads), ctx.start), self.mu)

@@ -129,13 +129,14 @@ def _references(config: RunConfig, trial: int) -> list[Cell]:
 
 
 def _slugs(specs: Sequence[Spec]) -> list[str]:
-    """A folder name for each method, different for different methods."""
-    plain = [re.sub(r"[^A-Za-z0-9.=]+", "-", str(spec)).strip("-") for spec in specs]
-    short = [
-        spec.name if sum(o.name == spec.name for o in specs) == 1 else p
-        for spec, p in zip(specs, plain, strict=True)
-    ]
+    """A plain folder name for each method, different for different methods."""
+    names = [spec.name for spec in specs]
+    short = [_plain(s.name if names.count(s.name) == 1 else str(s)) for s in specs]
     return [name if short.count(name) == 1 else f"{name}-{i}" for i, name in enumerate(short)]
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.=_]+", "-", text).strip("-.")
 
 
 def _tune(

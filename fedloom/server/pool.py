@@ -56,9 +56,16 @@ def _one_by_one(
         named = None if progress is None else _Numbered(progress, f"{number}/{len(cells)} ")
         try:
             results[cell.name] = _run(cell, folder, mode, named)
-        except FedloomError as error:
-            errors[cell.name] = error
+        except Exception as error:
+            errors[cell.name] = _readable(error)
     return results, errors
+
+
+def _readable(error: Exception) -> FedloomError:
+    """An error of ours as it is, any other (a bug, a killed worker, no memory) with its type."""
+    if isinstance(error, FedloomError):
+        return error
+    return FedloomError(f"{type(error).__name__}: {error}")
 
 
 def _run(
@@ -102,8 +109,8 @@ def _in_processes(
         for future in as_completed(waiting):
             try:
                 results[waiting[future].name] = future.result()
-            except FedloomError as error:
-                errors[waiting[future].name] = error
+            except Exception as error:
+                errors[waiting[future].name] = _readable(error)
     except BaseException:
         workers.shutdown(wait=False, cancel_futures=True)
         for child in multiprocessing.active_children():

@@ -68,7 +68,7 @@ def run_round(setup: Setup, state: RunState, round: int) -> tuple[RunState, dict
     fields = {
         "lr": lr,
         "cohort": cohort,
-        **_costs(setup, sent, trained, keeps),
+        **_costs(setup, sent, trained, accepted, keeps),
         "refused": refused,
         **extras,
         "seconds": served - began,
@@ -134,27 +134,33 @@ def _aggregate(
     return after, setup.method.observe(state.server, reports, cohort)
 
 
-def _costs(setup: Setup, sent: State, trained: Trained, keeps: bool) -> dict[str, Any]:
+def _costs(
+    setup: Setup, sent: State, trained: Trained, accepted: list[int], keeps: bool
+) -> dict[str, Any]:
     """Exact bytes, steps and examples of a round; bytes are of tensors, one copy a client."""
     moving = 0 if keeps else tree.num_bytes(setup.buffers)
     down = tree.num_bytes(sent) + moving
     up = sum(tree.num_bytes(outcome.report) + moving for outcome in trained.outcomes)
-    work, sizes = setup.engine.work, trained.num_examples
-    if work.steps is not None:
-        examples = sum(work.steps * min(work.batch_size, size) for size in sizes)
-    else:
-        assert work.epochs is not None
-        examples = work.epochs * sum(sizes) - sum(trained.skipped)
-    loss = sum(float(outcome.loss) for outcome in trained.outcomes) / max(1, examples)
+    examples = [_examples(setup, trained, place) for place in range(len(trained.clients))]
+    loss = sum(float(trained.outcomes[place].loss) for place in accepted)
     return {
-        "train_loss": loss,
+        "train_loss": loss / max(1, sum(examples[place] for place in accepted)),
         "steps": sum(trained.num_steps),
-        "examples": examples,
+        "examples": sum(examples),
         "skipped_examples": sum(trained.skipped),
         "bytes_up": up,
         "bytes_down": down * len(trained.clients),
         "niid_equivalent_bytes": up + down,
     }
+
+
+def _examples(setup: Setup, trained: Trained, place: int) -> int:
+    """How many examples a client's steps looked at."""
+    work, size = setup.engine.work, trained.num_examples[place]
+    if work.steps is not None:
+        return work.steps * min(work.batch_size, size)
+    assert work.epochs is not None
+    return work.epochs * size - trained.skipped[place]
 
 
 def _recalibrated(setup: Setup, state: RunState) -> RunState:

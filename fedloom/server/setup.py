@@ -92,7 +92,7 @@ def prepare(config: RunConfig) -> Setup:
     )
     task, min_batch, model_notes = make_task(config, dataset)
     params, buffers = task.initial()
-    _refuse_single(rows, min_batch)
+    _refuse_single(rows, min_batch, config)
     noise = _noise(config, dataset, split, [len(part) for part in rows])
     examples = Examples(dataset.x_train, dataset.y_train)
     engine = Engine(
@@ -207,7 +207,12 @@ def _cohort_size(size: int, occupied: int, config: RunConfig) -> int:
     return min(size, occupied)
 
 
-def _refuse_single(rows: list[np.ndarray], min_batch: int) -> None:
+def _refuse_single(rows: list[np.ndarray], min_batch: int, config: RunConfig) -> None:
+    if config.batch_size < min_batch:
+        raise ConfigError(
+            f"batch_size={config.batch_size}: this model's batch normalisation needs batches of at "
+            f"least {min_batch}; raise it, or use bn=groupnorm"
+        )
     single = [client for client, part in enumerate(rows) if 0 < len(part) < min_batch]
     if single:
         raise PartitionError(

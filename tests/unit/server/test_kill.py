@@ -28,7 +28,7 @@ def rounds_of(folder: Path) -> int:
 
 @pytest.mark.slow
 def test_five_kills_at_random_moments_leave_the_bits_of_an_unbroken_run(make, tmp_path):
-    asked = make(method="scaffold", cohort=3, rounds=ROUNDS, local_epochs=1)
+    asked = make(method="scaffold", cohort=3, rounds=ROUNDS, local_epochs=1, executor="loop")
     run(asked, tmp_path / "unbroken")
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload(["fedloom.server.run"])

@@ -35,7 +35,13 @@ def test_memory_and_open_files_stay_as_they_are(make, folder):
     watch = Watch()
     descriptors = len(os.listdir("/proc/self/fd"))
     asked = make(
-        method="scaffold", clients=20, partition="iid", local_epochs=1, rounds=120, eval_every=20
+        method="scaffold",
+        clients=20,
+        partition="iid",
+        local_epochs=1,
+        rounds=120,
+        eval_every=20,
+        checkpoint_every=5,
     )
     run(asked, folder, progress=watch)
     assert watch.seen[120] < 1.05 * watch.seen[20]
