@@ -11,7 +11,7 @@ from fedloom.method import Method
 from fedloom.spec import Spec, parse
 from fedloom.types import NonNegative
 
-LARGEST = 1e30  # well inside what a float32 holds
+LARGEST = 3e38  # what a float32 holds
 
 
 def names() -> dict[str, str]:

@@ -25,8 +25,8 @@ class FedNova(Method):
 
     Source: Wang et al., Tackling the Objective Inconsistency Problem in Heterogeneous Federated
     Optimization, NeurIPS 2020, arXiv:2007.07481.
-    Departs: momentum and pull share one recursion, v <- rho v + 1, a <- (1 - lr mu) a + v, where the
-    authors' optimizer adds both; `weighting="batches"` (p_i by batches, not examples) and
+    Departs: momentum and pull share one recursion, v <- rho v + 1, a <- (1 - lr mu) a + v, where
+    the authors' optimizer adds both; `weighting="batches"` (p_i by batches, not examples) and
     `"steps"` repeat what published NIID-Bench numbers were computed with.
     Equals: FedAvg when all clients take the same number of steps.
     """
