@@ -9,14 +9,14 @@ from fedloom.errors import ConfigError, nearest
 
 
 def load(path: str, what: str) -> Any:
-    """What `package.module:Name` (or `package.module.Name`) names; `what` is it, for messages.
+    """What `package.module:Class` (or `package.module.Class`) names; `what` is it, for messages.
 
     The current directory is importable.
     Raises ConfigError for a path that leads nowhere.
     """
     module_name, _, name = path.rpartition(":" if ":" in path else ".")
     if not module_name or not name:
-        raise ConfigError(f"{what} {path!r}: write package.module:Name")
+        raise ConfigError(f"{what} {path!r}: write package.module:Class")
     here = os.getcwd()
     if here not in sys.path:
         # Last, so that a file here can't take the place of an installed module; it stays, because

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from tests.unit.report.synthetic import write_compare
+from tests.unit.reporting.synthetic import write_compare
 
 from fedloom.reporting.gather import gather
 from fedloom.reporting.summary import Comparison, compare

@@ -2,7 +2,7 @@ import json
 import math
 
 import pytest
-from tests.unit.report.synthetic import write_local, write_run
+from tests.unit.reporting.synthetic import write_local, write_run
 
 from fedloom.errors import RunDirectoryError
 from fedloom.record import jsonio

@@ -3,7 +3,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from tests.unit.report.synthetic import CLASSES, write_compare, write_run
+from tests.unit.reporting.synthetic import CLASSES, write_compare, write_run
 
 from fedloom.reporting import page
 from fedloom.reporting.gather import gather

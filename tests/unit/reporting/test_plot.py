@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from tests.unit.report.synthetic import write_run
+from tests.unit.reporting.synthetic import write_run
 
 from fedloom.reporting import look, plot, series
 from fedloom.reporting.gather import gather

@@ -1,5 +1,5 @@
 import pytest
-from tests.unit.report.synthetic import write_compare, write_run
+from tests.unit.reporting.synthetic import write_compare, write_run
 
 from fedloom.errors import ConfigError
 from fedloom.reporting.gather import gather

@@ -5,7 +5,7 @@ import re
 import pandas as pd
 import pytest
 from rich.console import Console
-from tests.unit.report.synthetic import write_run
+from tests.unit.reporting.synthetic import write_run
 
 from fedloom.reporting import formats, table, words
 from fedloom.reporting.gather import gather

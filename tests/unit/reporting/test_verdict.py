@@ -1,4 +1,4 @@
-from tests.unit.report.synthetic import write_compare, write_run
+from tests.unit.reporting.synthetic import write_compare, write_run
 
 from fedloom.reporting.gather import gather
 from fedloom.reporting.summary import compare

@@ -2,7 +2,7 @@ import csv
 
 import pandas as pd
 import pytest
-from tests.unit.report.synthetic import CLASSES, write_compare, write_run
+from tests.unit.reporting.synthetic import CLASSES, write_compare, write_run
 
 from fedloom.errors import RunDirectoryError
 from fedloom.reporting import plot, write
