@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fedloom import tree
 from fedloom.engine.local import Facts, Lane, Outcome, Problem, begin, finish, functional, step
 from fedloom.engine.trace import Replay
 from fedloom.types import Batch, Context, Params, State
@@ -99,16 +100,19 @@ def _advance(
         new = step(problem, functional, trained, lane, ctx, batch)
         return _gated(new, lane, gates) if gates else new
 
-    mapped = torch.func.vmap(one, in_dims=(0, 0, 0, 0, 0, 0, None), randomness="different")
-    key = (problem.method, problem.optimizer, trained)
-    lane, client, start, scalars = _stack(rows)
+    alone = len(seats) == 1  # a lane axis of one would only cost
+    call = one if alone else torch.func.vmap(one, (0, 0, 0, 0, 0, 0, None), randomness="different")
+    key = (problem.method, problem.optimizer, trained, alone)
+    lane, client, start, scalars = rows[0] if alone else _stack(rows)
     for t, batch in enumerate(form(places, [seat.done for seat in seats], run)):
         now = [int(epochs[seat.place][seat.done + t]) for seat in seats]
         gates = _gates(problem, trained, now)
-        lane = replay(key, mapped, lane, client, start, scalars, gates, batch, sent)
+        if alone:
+            batch, gates = tree.row(batch, 0), tree.row(gates, 0)
+        lane = replay(key, call, lane, client, start, scalars, gates, batch, sent)
     return [
         (part, seat.ctx.client, seat.ctx.start, _scalars(seat.ctx))
-        for part, seat in zip(_split(lane, len(seats)), seats, strict=True)
+        for part, seat in zip([lane] if alone else _split(lane, len(seats)), seats, strict=True)
     ]
 
 

@@ -152,6 +152,18 @@ def test_a_replay_is_the_same_bits_as_the_call_it_replaces():
     assert same_bits(other, function({"w": torch.ones(2, 4)}, y))
 
 
+def test_arguments_that_were_one_tensor_when_recorded_may_differ_later():
+    replay, same = Replay(), torch.randn(3)
+
+    def function(x, y):
+        return x - 2 * y
+
+    for _ in range(WARM_CALLS + 3):
+        replay("key", function, same, same)
+    x, y = torch.randn(3), torch.randn(3)
+    assert torch.equal(replay("key", function, x, y), x - 2 * y)
+
+
 def test_what_cannot_be_recorded_goes_on_unrecorded_and_says_why():
     replay = Replay()
 
