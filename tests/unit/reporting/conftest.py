@@ -1,10 +1,10 @@
 from pathlib import Path
 
 import pytest
-from tests.unit.reporting.synthetic import write_compare
 
 from fedloom.reporting.gather import gather
 from fedloom.reporting.summary import Comparison, compare
+from tests.unit.reporting.synthetic import write_compare
 
 FINALS = {
     "fedavg": [0.842, 0.845, 0.839],

@@ -2,11 +2,11 @@ import json
 import math
 
 import pytest
-from tests.unit.reporting.synthetic import write_local, write_run
 
 from fedloom.errors import RunDirectoryError
 from fedloom.record import jsonio
 from fedloom.reporting.gather import gather
+from tests.unit.reporting.synthetic import write_local, write_run
 
 
 def only(path):

@@ -3,11 +3,11 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from tests.unit.reporting.synthetic import CLASSES, write_compare, write_run
 
 from fedloom.reporting import page
 from fedloom.reporting.gather import gather
 from fedloom.reporting.summary import compare
+from tests.unit.reporting.synthetic import CLASSES, write_compare, write_run
 
 VOID = {"meta", "link", "br", "rect", "circle", "path"}
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;"

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from tests.unit.reporting.synthetic import write_run
 
 from fedloom.reporting import look, plot, series
 from fedloom.reporting.gather import gather
 from fedloom.reporting.summary import compare
+from tests.unit.reporting.synthetic import write_run
 
 NASTY = ["a_b", "$5", "100%", "猫", "x" * 60]
 

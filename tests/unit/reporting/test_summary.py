@@ -1,9 +1,9 @@
 import pytest
-from tests.unit.reporting.synthetic import write_compare, write_run
 
 from fedloom.errors import ConfigError
 from fedloom.reporting.gather import gather
 from fedloom.reporting.summary import compare
+from tests.unit.reporting.synthetic import write_compare, write_run
 
 
 def test_a_comparison_is_one_setting_with_its_references_apart(comparison):

@@ -5,11 +5,11 @@ import re
 import pandas as pd
 import pytest
 from rich.console import Console
-from tests.unit.reporting.synthetic import write_run
 
 from fedloom.reporting import formats, table, words
 from fedloom.reporting.gather import gather
 from fedloom.reporting.summary import compare
+from tests.unit.reporting.synthetic import write_run
 
 
 def grid(built):

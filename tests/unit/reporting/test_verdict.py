@@ -1,8 +1,7 @@
-from tests.unit.reporting.synthetic import write_compare, write_run
-
 from fedloom.reporting.gather import gather
 from fedloom.reporting.summary import compare
 from fedloom.reporting.verdict import verdict
+from tests.unit.reporting.synthetic import write_compare, write_run
 
 
 def said(path, **options):

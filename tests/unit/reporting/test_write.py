@@ -2,10 +2,10 @@ import csv
 
 import pandas as pd
 import pytest
-from tests.unit.reporting.synthetic import CLASSES, write_compare, write_run
 
 from fedloom.errors import RunDirectoryError
 from fedloom.reporting import plot, write
+from tests.unit.reporting.synthetic import CLASSES, write_compare, write_run
 
 
 @pytest.fixture(scope="module")
