@@ -21,6 +21,8 @@ from fedloom.types import Batch, Context, Params, State
 Former = Callable[[Sequence[int], Sequence[int], int], Iterator[Batch]]
 """(clients by place in the cohort, their next steps, how many) -> batches, leaves [L, B, ...]."""
 
+GATE = "gate "
+
 _Row = tuple[Lane, State, Params, tuple[Tensor, ...]]
 """What one lane holds: the client in mid-round, its memory, its start and the context's scalars."""
 
@@ -87,29 +89,26 @@ def _advance(
     trained = seats[0].ctx.trained
     places = [seat.place for seat in seats]
 
-    def one(
-        lane: Lane,
-        client: State,
-        start: Params,
-        scalars: Any,
-        gates: Any,
-        batch: Batch,
-        sent: State,
-    ) -> Lane:
+    def one(lane: Lane, item: Batch, constants: Any) -> Lane:
+        client, start, scalars, sent = constants
+        gates = {name.removeprefix(GATE): g for name, g in item.items() if name.startswith(GATE)}
+        batch = {name: leaf for name, leaf in item.items() if not name.startswith(GATE)}
         ctx = Context(sent, client, start, trained, *scalars)
         new = step(problem, functional, trained, lane, ctx, batch)
         return _gated(new, lane, gates) if gates else new
 
     alone = len(seats) == 1  # a lane axis of one would only cost
-    call = one if alone else torch.func.vmap(one, (0, 0, 0, 0, 0, 0, None), randomness="different")
+
+    def items() -> Iterator[Batch]:
+        for t, batch in enumerate(form(places, [seat.done for seat in seats], run)):
+            now = [int(epochs[seat.place][seat.done + t]) for seat in seats]
+            item = {**batch, **_gates(problem, trained, now)}
+            yield tree.row(item, 0) if alone else item
+
+    call = one if alone else torch.func.vmap(one, (0, 0, (0, 0, 0, None)), randomness="different")
     key = (problem.method, problem.optimizer, trained, alone)
     lane, client, start, scalars = rows[0] if alone else _stack(rows)
-    for t, batch in enumerate(form(places, [seat.done for seat in seats], run)):
-        now = [int(epochs[seat.place][seat.done + t]) for seat in seats]
-        gates = _gates(problem, trained, now)
-        if alone:
-            batch, gates = tree.row(batch, 0), tree.row(gates, 0)
-        lane = replay(key, call, lane, client, start, scalars, gates, batch, sent)
+    lane = replay.fold(key, call, lane, items(), (client, start, scalars, sent))
     return [
         (part, seat.ctx.client, seat.ctx.start, _scalars(seat.ctx))
         for part, seat in zip([lane] if alone else _split(lane, len(seats)), seats, strict=True)
@@ -117,11 +116,11 @@ def _advance(
 
 
 def _gates(problem: Problem, trained: tuple[str, ...], epochs: list[int]) -> dict[str, Tensor]:
-    """Per leaf, which lanes train it now [L]; empty when every lane trains every leaf."""
+    """Per leaf, under `GATE` + its name, which lanes train it now [L]; empty when all train all."""
     groups = [problem.method.trainable(trained, epoch) for epoch in epochs]
     if all(len(group) == len(trained) for group in groups):
         return {}
-    return {name: torch.tensor([name in group for group in groups]) for name in trained}
+    return {GATE + name: torch.tensor([name in group for group in groups]) for name in trained}
 
 
 def _gated(new: Lane, old: Lane, gates: dict[str, Tensor]) -> Lane:

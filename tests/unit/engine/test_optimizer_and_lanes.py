@@ -135,44 +135,48 @@ def test_parts_that_take_turns_train_alike_in_loop_and_lanes():
         assert gap(looped, mapped) < 1e-12
 
 
-def test_a_replay_is_the_same_bits_as_the_call_it_replaces():
+def test_a_replay_is_the_same_bits_as_the_calls_it_replaces():
     replay, calls = Replay(), []
 
-    def function(x, y):
+    def function(state, item, constants):
         calls.append(1)
-        return {"a": (x["w"] @ y).tanh(), "b": x["w"].sum()}
+        return {"w": (state["w"] @ item["x"]).tanh() + constants["c"], "sum": state["w"].sum()}
 
-    x, y = {"w": torch.randn(5, 4)}, torch.randn(4, 3)
-    expected = function(x, y)
-    for _ in range(WARM_CALLS + 10):
-        found = replay("key", function, x, y)
-        assert same_bits(found, expected)
-    assert len(calls) < WARM_CALLS + 10
-    other = replay("key", function, {"w": torch.ones(2, 4)}, y)
-    assert same_bits(other, function({"w": torch.ones(2, 4)}, y))
+    for width in (4, 2):
+        state = {"w": torch.randn(width, width), "sum": torch.zeros(())}
+        items = [{"x": torch.randn(width, width)} for _ in range(WARM_CALLS + 10)]
+        constants = {"c": torch.randn(width)}
+        expected = state
+        for item in items:
+            expected = function(expected, item, constants)
+        before = len(calls)
+        assert same_bits(replay.fold("key", function, state, items, constants), expected)
+        assert len(calls) - before < len(items)
+    assert replay.refused is None
 
 
 def test_arguments_that_were_one_tensor_when_recorded_may_differ_later():
     replay, same = Replay(), torch.randn(3)
 
-    def function(x, y):
-        return x - 2 * y
+    def function(state, item, constants):
+        return state - 2 * constants
 
     for _ in range(WARM_CALLS + 3):
-        replay("key", function, same, same)
+        replay.fold("key", function, same, [{"x": same}], same)
     x, y = torch.randn(3), torch.randn(3)
-    assert torch.equal(replay("key", function, x, y), x - 2 * y)
+    assert torch.equal(replay.fold("key", function, x, [{"x": y}], y), x - 2 * y)
 
 
 def test_what_cannot_be_recorded_goes_on_unrecorded_and_says_why():
     replay = Replay()
 
-    def function(x):
-        return x * 2 if float(x.sum()) > 0 else x
+    def function(state, item, constants):
+        return item["x"] * 2 if float(item["x"].sum()) > 0 else item["x"]
 
+    up, down = torch.ones(2), -torch.ones(2)
     for _ in range(WARM_CALLS + 3):
-        assert torch.equal(replay("key", function, torch.ones(2)), torch.full((2,), 2.0))
-    assert torch.equal(replay("key", function, -torch.ones(2)), -torch.ones(2))
+        assert torch.equal(replay.fold("key", function, up, [{"x": up}], {}), 2 * up)
+    assert torch.equal(replay.fold("key", function, up, [{"x": down}], {}), down)
     assert replay.refused
 
 
