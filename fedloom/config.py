@@ -60,7 +60,7 @@ class RunConfig(BaseModel):
         0, "Data", "seed of generated sets and of test rows cut off here", ge=0, le=MAX_SEED
     )
     separator: str | None = _setting(
-        None, "Data", "own data: column separator (else found by looking)"
+        None, "Data", "own data: column separator, or tab (none: comma; tab for .tsv)"
     )
     decimal: Literal[".", ","] = _setting(".", "Data", "own data: decimal mark")
 

@@ -1,4 +1,4 @@
-"""The method interface: twelve small pure functions whose defaults are FedAvg.
+"""The method interface: small pure functions whose defaults are FedAvg.
 
 A method is a frozen dataclass: its fields are its hyperparameters and it holds no state. Client
 hooks are written for ONE client; the engine puts a client axis in front, a plain loop or a
@@ -6,6 +6,8 @@ deployed client runs them as they stand. Hooks never touch a device or a seed, a
 clients, epochs or batches.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +15,7 @@ import torch
 from torch import Tensor
 
 from fedloom import tree
+from fedloom.errors import FedloomError
 from fedloom.types import Batch, Cohort, Context, NonNegative, Params, State, Task
 
 Weighting = Literal["examples", "uniform"]
@@ -97,3 +100,28 @@ class Method:
     def pull(self) -> float:
         """Strength of a linear pull to `start` inside `correct`; `Context.travel` counts it in."""
         return 0.0
+
+
+@contextmanager
+def calling(method: Method, hook: str) -> Iterator[None]:
+    """Make any error inside name the method and the hook that it came from."""
+    try:
+        yield
+    except FedloomError:
+        raise
+    except Exception as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise FedloomError(
+            f"{type(method).__name__}.{hook}: {type(error).__name__}: {first}"
+        ) from error
+
+
+def check_state(state: State, what: str) -> None:
+    """Raise TypeError unless `state` is a dictionary of tensors or of such dictionaries."""
+    if not isinstance(state, dict):
+        raise TypeError(f"{what} is a {type(state).__name__}; expected a dictionary of tensors")
+    for key, value in state.items():
+        if isinstance(value, dict):
+            check_state(value, f"{what}, {key!r}")
+        elif not isinstance(value, Tensor):
+            raise TypeError(f"{what}, {key!r} is a {type(value).__name__}; expected a tensor")

@@ -33,6 +33,7 @@ class Quadratic:
     """
 
     head: tuple[str, ...] = ()
+    frozen: tuple[str, ...] = ()
     has_batch_norm = False
     has_dropout = False
 

@@ -59,6 +59,8 @@ class Task(Protocol):
     num_classes: int
     head: tuple[str, ...]
     """Names of the head's leaves."""
+    frozen: tuple[str, ...]
+    """Leaves that the model itself says are not to be trained (`requires_grad=False`)."""
 
     def outputs(self, params: Params, batch: Batch) -> tuple[Tensor, Tensor]:
         """(features [B, d], logits [B, C]) from one pass."""

@@ -5,13 +5,17 @@ from typing import Annotated, Any
 import typer
 
 from fedloom.cli import flags, show
+from fedloom.cli.settings import used
 from fedloom.config import RunConfig
+from fedloom.errors import ConfigError
 
 EPILOG = """[bold]Examples[/bold]
 
 fedloom data inspect patients.csv --label outcome --client hospital
 
 fedloom data inspect train.tsv.gz --test test.tsv.gz --missing drop
+
+fedloom data inspect --config patients.toml
 """
 
 SETTINGS = (
@@ -24,19 +28,30 @@ group = typer.Typer(no_args_is_help=True, help="Look at data before training on 
 
 
 def inspect_(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="File, image folder, or data set by name.")
-    ],
     settings: dict[str, Any],
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="File, image folder, or data set by name (else the data of --config).",
+            show_default=False,
+        ),
+    ] = None,
+    config: flags.Config = None,
 ) -> None:
     """Show what was understood of a data file, or say why it is refused."""
-    config = RunConfig(data=file, **settings)
+    values = used(config, ("data", *SETTINGS)) | settings
+    if file is not None:
+        values["data"] = file
+    if "data" not in values:
+        raise ConfigError("expected the name of a FILE, or a --config that sets data; found none")
+    asked = RunConfig(**values)
     from fedloom import data
 
     found = data.inspect(
-        config.data, data_dir=config.data_dir, seed=config.data_seed, **config.data_options
+        asked.data, data_dir=asked.data_dir, seed=asked.data_seed, **asked.data_options
     )
-    show.thing(found, title=file)
+    show.thing(found, title=asked.data)
 
 
 @group.callback()

@@ -14,6 +14,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
+from fedloom.cli.hints import with_flags
 from fedloom.errors import FedloomError
 
 PATIENCE = 5.0
@@ -90,7 +91,7 @@ def _fail(error: Exception, debug: bool) -> None:
     if debug:
         traceback.print_exc()
     if isinstance(error, FedloomError):
-        say(str(error))
+        say(with_flags(str(error)))
         raise typer.Exit(error.exit_code) from None
     if isinstance(error, BrokenPipeError):
         raise typer.Exit(UNEXPECTED) from None

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from fedloom.cli import data, flags, show
-from fedloom.cli.settings import build, gather
+from fedloom.cli.settings import build, gather, used
 from fedloom.config import RunConfig
 
 EPILOG = """[bold]Examples[/bold]
@@ -16,6 +16,8 @@ fedloom partition --data mnist --partition "label_dirichlet(alpha=0.5)" --client
 fedloom partition --data adult --partition "quantity_dirichlet(alpha=0.5)" --heatmap counts.png
 
 fedloom partition --data fcube --partition fcube_octants --save splits/fcube
+
+fedloom partition --config study.toml --seed 1
 """
 
 SETTINGS = (
@@ -32,6 +34,7 @@ SETTINGS = (
 def partition(
     ctx: typer.Context,
     settings: dict[str, Any],
+    config: flags.Config = None,
     save: Annotated[
         Path | None,
         typer.Option("--save", metavar="PATH", help="Keep the partition (PATH.json, PATH.npz)."),
@@ -43,11 +46,16 @@ def partition(
 ) -> None:
     """Divide a data set among clients and show how skewed the result is."""
     gathered = gather(
-        base={}, sets=None, flags=settings, arguments=ctx.args, methods=lambda _: None
+        # a preset is no flag here, but decides how the run of this file divides its rows
+        base=used(config, (*SETTINGS, "preset")),
+        sets=None,
+        flags=settings,
+        arguments=ctx.args,
+        methods=lambda _: None,
     )
-    config, _ = build(gathered)
+    asked, _ = build(gathered)
     show.notes(gathered.notes)
-    _make(config, save, heatmap)
+    _make(asked, save, heatmap)
 
 
 def _make(config: RunConfig, save: Path | None, heatmap: Path | None) -> None:

@@ -61,6 +61,17 @@ def gather(
     return Gathered(values, tuple(found.notes), all_problems, found.options)
 
 
+def used(path: Path | None, names: Iterable[str]) -> dict[str, Any]:
+    """What a file says about these settings; {} without a file.
+
+    Other settings and the [compare] table are left out. A key that there isn't is kept, so that it
+    is refused wherever the file is read.
+    """
+    found = {} if path is None else config_file.read(path)
+    others = {"compare", *RunConfig.model_fields} - set(names)
+    return {key: value for key, value in found.items() if key not in others}
+
+
 def chosen_method(values: Mapping[str, Any]) -> list[Spec]:
     """The method of a run, [] if there is none of that name: `build` says so."""
     try:

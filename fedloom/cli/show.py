@@ -123,18 +123,23 @@ def report(files: "ReportFiles") -> None:
 def summary(found: Mapping[str, Any]) -> dict[str, str | None]:
     """The lines of a run's summary: the last round is the result, and the best is named as such."""
     final, best = found.get("final") or {}, found.get("best") or {}
-    score = percent(final.get("accuracy"))
     lines: dict[str, str | None] = {
-        "accuracy": f"{score} after round {final.get('round')} (the result)",
+        "accuracy": None,
         "balanced accuracy": percent(final.get("balanced_accuracy")),
         "macro F1": percent(final.get("macro_f1")),
         "best on the test set": None,
         "always the largest class": percent(found.get("constant_baseline")),
-        "bytes up, down": " , ".join(
-            f"{found[key]:,}" for key in ("bytes_up", "bytes_down") if found.get(key) is not None
+        "bytes": ", ".join(
+            f"{found[f'bytes_{way}']:,} {way}"
+            for way in ("up", "down")
+            if found.get(f"bytes_{way}") is not None
         ),
         "training time": None,
     }
+    if final.get("accuracy") is not None:
+        lines["accuracy"] = (
+            f"{percent(final['accuracy'])} after round {final.get('round')} (the result)"
+        )
     if best.get("accuracy") is not None:
         lines["best on the test set"] = (
             f"{percent(best['accuracy'])} in round {best.get('round')} (optimistic: not the result)"

@@ -16,6 +16,7 @@ from torch import Tensor
 from fedloom import tree
 from fedloom.engine.local import Facts, Lane, Outcome, Problem, begin, finish, functional, step
 from fedloom.engine.trace import Replay
+from fedloom.tasks.task import Task
 from fedloom.types import Batch, Context, Params, State
 
 Former = Callable[[Sequence[int], Sequence[int], int], Iterator[Batch]]
@@ -146,3 +147,28 @@ def _split(stacked: Lane, count: int) -> list[Lane]:
         torch.utils._pytree.tree_map(lambda leaf, i=i: leaf[i].clone(), stacked)
         for i in range(count)
     ]
+
+
+def mapping_problem(task: Task, input_shape: tuple[int, ...]) -> str | None:
+    """Why a model can't be trained in lanes, from one step of two lanes; None if it can."""
+    params, buffers = task.initial()
+    batch = {
+        "x": torch.zeros(2, 2, *input_shape),
+        "y": torch.zeros(2, 2, dtype=torch.int64),
+        "mask": torch.ones(2, 2),
+    }
+
+    def one(params: Params, buffers: Params, batch: Batch) -> Params:
+        def objective(trained: Params) -> tuple[Tensor, Params]:
+            bound = task.bind(buffers, training=True)
+            return bound.loss(trained, batch), bound.updates
+
+        return functional(objective, params)[0]
+
+    two = [tree.stack([part, part]) for part in (params, buffers)]
+    try:
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.func.vmap(one, randomness="different")(two[0], two[1], batch)
+    except Exception as error:  # whatever a model does that can't be mapped
+        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    return None

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fedloom.engine.optimizer import Sgd
-from fedloom.method import Method
+from fedloom.method import Method, calling, check_state
 from fedloom.tasks.task import Task
 from fedloom.types import Batch, Context, Params, State
 
@@ -84,8 +84,9 @@ def begin(
     """Start a client's round. `data` [M, ...] is empty unless the method reads it."""
     method = problem.method
     task = problem.task.bind(buffers, training=False)
-    params, memory = method.start(task, sent, memory, data)
-    names = tuple(params)
+    with calling(method, "start"):
+        params, memory = method.start(task, sent, memory, data)
+    names = tuple(name for name in params if name not in problem.task.frozen)
     groups = [method.trainable(names, epoch) for epoch in range(facts.epochs)]
     some = next(iter(params.values()))
     ctx = Context(
@@ -117,15 +118,18 @@ def step(
 
     def objective(trained: Params) -> tuple[Tensor, Params]:
         task = problem.task.bind(lane.buffers, training=True, padded=problem.padded)
-        loss = method.loss(task, {**params, **trained}, batch, ctx)
+        with calling(method, "loss"):
+            loss = method.loss(task, {**params, **trained}, batch, ctx)
         return loss, {name: leaf.detach() for name, leaf in task.updates.items()}
 
     grads, loss, buffers = gradient(objective, {name: params[name] for name in names})
-    grads = method.correct(grads, params, ctx)
+    with calling(method, "correct"):
+        grads = method.correct(grads, params, ctx)
     moved, momentum = problem.optimizer.step(
         params, {name: grads[name] for name in names}, lane.momentum, ctx.lr
     )
-    after = method.after_step(moved, ctx)
+    with calling(method, "after_step"):
+        after = method.after_step(moved, ctx)
     return Lane(
         params={**params, **{name: after[name] for name in names}},
         momentum=momentum,
@@ -137,7 +141,10 @@ def step(
 def finish(problem: Problem, lane: Lane, ctx: Context, data: Batch) -> Outcome:
     """End a client's round: its report and what it remembers."""
     task = problem.task.bind(lane.buffers, training=False)
-    report, memory = problem.method.report(task, lane.params, data, ctx)
+    with calling(problem.method, "report"):
+        report, memory = problem.method.report(task, lane.params, data, ctx)
+        check_state(report, "what is sent")
+        check_state(memory, "the memory")
     return Outcome(report, memory, lane.buffers, lane.loss)
 
 

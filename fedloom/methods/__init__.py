@@ -1,7 +1,9 @@
 """One file a method, found by looking: `make("fedprox", mu=0.1)` imports that module."""
 
 import dataclasses
+import difflib
 import importlib
+import inspect
 import pkgutil
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -73,7 +75,26 @@ def _foreign(path: str) -> type[Method]:
     found = foreign.load(path, "method")
     if not (isinstance(found, type) and issubclass(found, Method)):
         raise ConfigError(f"{path!r} is not a subclass of fedloom.Method")
+    _check_class(found)
     return found
+
+
+def _check_class(cls: type[Method]) -> None:
+    """Refuse what would be FedAvg in silence: a misspelt hook, options that aren't fields."""
+    hooks = [name for name in dir(Method) if name[0] != "_"]
+    for name, value in vars(cls).items():
+        close = difflib.get_close_matches(name, hooks, n=1, cutoff=0.8)
+        if callable(value) and name[0] != "_" and name not in hooks and close:
+            raise ConfigError(
+                f"{cls.__name__} has a method {name!r}, which nothing calls; "
+                f"did you mean {close[0]!r}? Give it another name, or _{name}"
+            )
+    fields = {field.name for field in dataclasses.fields(cls)}
+    if lost := [name for name in inspect.get_annotations(cls) if name not in fields]:
+        raise ConfigError(
+            f"{cls.__name__}: {', '.join(lost)} can't be set; "
+            "put @dataclass(frozen=True) above the class"
+        )
 
 
 def _checked(cls: type[Method], key: str, value: Any, annotation: Any) -> Any:
@@ -89,6 +110,10 @@ def _checked(cls: type[Method], key: str, value: Any, annotation: Any) -> Any:
         if not least <= value <= LARGEST:
             raise ConfigError(f"{where} should be between {least:g} and {LARGEST:g}")
         return float(value)
+    if get_origin(annotation) is tuple and isinstance(value, list | tuple):
+        return tuple(value)
+    if not isinstance(annotation, type):
+        raise ConfigError(f"{where}: options of type {annotation} can't be given as text")
     if isinstance(value, annotation) and (annotation is bool) == isinstance(value, bool):
         return value
     raise ConfigError(f"{where} should be of type {annotation.__name__}")

@@ -63,8 +63,8 @@ class Scaffold(Method):
     def aggregate(self, server: State, reports: State, cohort: Cohort) -> State:
         weights, total = self.weights(cohort), self.total_weight(cohort)
         if self.c_weights == "uniform":
-            weights = torch.ones_like(weights)
-            total = cohort.num_clients if self.divisor == "population" else len(weights)
+            weights, total = torch.ones_like(weights), float(cohort.num_clients)
+        total = float(weights.sum()) if self.divisor == "cohort" else total
         shift = tree.scale(tree.mean(reports["control"], weights), float(weights.sum()) / total)
         server = {**server, "control": tree.add(server["control"], shift)}
         return super().aggregate(server, reports, cohort)

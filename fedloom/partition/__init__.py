@@ -6,6 +6,7 @@ from fedloom.partition.heatmap import heatmap
 from fedloom.partition.make import confirm, make
 from fedloom.partition.matching import match_test, resampled
 from fedloom.partition.measure import Skew, measure
+from fedloom.partition.naming import client_names
 from fedloom.partition.partition import Partition
 from fedloom.partition.registry import names, resolve
 
@@ -14,6 +15,7 @@ __all__ = [
     "Partition",
     "Skew",
     "card",
+    "client_names",
     "confirm",
     "heatmap",
     "make",

@@ -8,6 +8,7 @@ import numpy as np
 from fedloom.errors import PartitionError
 from fedloom.partition.make import few
 from fedloom.partition.measure import Skew, measure
+from fedloom.partition.naming import labels_of
 from fedloom.partition.partition import Partition
 
 LISTED_CLIENTS = 1_000
@@ -15,15 +16,21 @@ LISTED_CELLS = 20_000
 
 
 def card(
-    partition: Partition, class_names: Sequence[str] | None = None, *, batch_size: int | None = None
+    partition: Partition,
+    class_names: Sequence[str] | None = None,
+    client_names: Sequence[str] | None = None,
+    *,
+    batch_size: int | None = None,
 ) -> dict[str, Any]:
     """Plain data for JSON: settings, fingerprints, sizes, measured skew and warnings.
 
     Per-client lists are there up to 1,000 clients and the count matrix up to 20,000 cells, else
-    None; the quantiles are always there. `class_names` default to the labels themselves. With
+    None; the quantiles are always there. `class_names` default to the labels themselves;
+    `client_names` (see `naming.client_names`) stand with the clients, None without them. With
     `batch_size`, clients that can't fill one batch are warned of.
     """
     names = names_of(partition, class_names)
+    called = None if client_names is None else labels_of(partition, client_names)
     skew = measure(partition)
     listed = partition.num_clients <= LISTED_CLIENTS
     lost = np.bincount(partition.positions[partition.dropped] + 1, minlength=len(names) + 1)[1:]
@@ -40,11 +47,11 @@ def card(
         "sizes": _spread(skew.sizes),
         "classes_per_client": _spread(skew.classes_per_client),
         "skew": _numbers(skew),
-        "clients": _clients(skew) if listed else None,
+        "clients": _clients(skew, called) if listed else None,
         "count_matrix": (
             partition.count_matrix.tolist() if partition.count_matrix.size <= LISTED_CELLS else None
         ),
-        "warnings": [*partition.warnings, *_batches(partition, batch_size)],
+        "warnings": [*partition.warnings, *_batches(partition, batch_size, called)],
     }
 
 
@@ -70,9 +77,10 @@ def _numbers(skew: Skew) -> dict[str, float | int]:
     }
 
 
-def _clients(skew: Skew) -> list[dict[str, float | int | None]]:
+def _clients(skew: Skew, names: list[str] | None) -> list[dict[str, str | float | int | None]]:
     return [
         {
+            "name": names[i] if names else None,
             "size": int(skew.sizes[i]),
             "classes": int(skew.classes_per_client[i]),
             "tv": float(skew.tv_per_client[i]) if skew.sizes[i] else None,
@@ -95,11 +103,12 @@ def _spread(values: np.ndarray) -> dict[str, float]:
     }
 
 
-def _batches(partition: Partition, batch_size: int | None) -> list[str]:
+def _batches(partition: Partition, batch_size: int | None, names: list[str] | None) -> list[str]:
     if batch_size is None:
         return []
     small = np.flatnonzero((partition.sizes < batch_size) & (partition.sizes > 0))
     if not len(small):
         return []
-    ids = few(small.tolist())
-    return [f"{len(small)} clients hold fewer rows than one batch of {batch_size}: {ids}"]
+    ids = few([names[i] for i in small] if names else small.tolist())
+    many = f"{len(small)} clients hold" if len(small) > 1 else "1 client holds"
+    return [f"{many} fewer rows than one batch of {batch_size}: {ids}"]

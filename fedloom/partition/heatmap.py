@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedloom.partition.card import names_of
+from fedloom.partition.naming import labels_of
 from fedloom.partition.partition import Partition
 
 if TYPE_CHECKING:
@@ -19,7 +20,11 @@ MAX_NUMBERS = 150
 INK, FAINT = "#333333", "#aaaaaa"
 
 
-def heatmap(partition: Partition, class_names: Sequence[str] | None = None) -> "Figure":
+def heatmap(
+    partition: Partition,
+    class_names: Sequence[str] | None = None,
+    client_names: Sequence[str] | None = None,
+) -> "Figure":
     """Count heat map, clients across and classes down, under a bar for each client's size.
 
     White is no row at all. Up to 150 cells carry their counts. Of more than 300 clients or 200
@@ -30,7 +35,10 @@ def heatmap(partition: Partition, class_names: Sequence[str] | None = None) -> "
     clients = _sample(partition.num_clients, MAX_CLIENTS)
     classes = _sample(partition.num_classes, MAX_CLASSES)
     counts = partition.count_matrix[np.ix_(clients, classes)].T  # [C', N']
-    names = [names_of(partition, class_names)[c] for c in classes]
+    every_class = names_of(partition, class_names)
+    names = [every_class[c] for c in classes]
+    every_client = labels_of(partition, client_names)
+    called = [every_client[c] for c in clients]
     width = float(np.clip(2.8 + 0.42 * len(clients), 5.5, 11))
     height = float(np.clip(1.9 + 0.3 * len(classes), 3.2, 9))
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -41,7 +49,7 @@ def heatmap(partition: Partition, class_names: Sequence[str] | None = None) -> "
     bar = figure.colorbar(image, ax=cells, pad=0.01, fraction=0.05)
     bar.set_label("rows")
     bar.outline.set_visible(False)
-    _label(cells, clients, partition.num_clients, names, partition.num_classes)
+    _label(cells, called, partition.num_clients, names, partition.num_classes)
     return figure
 
 
@@ -99,10 +107,12 @@ def _draw_cells(axes: "Axes", counts: np.ndarray) -> None:
 
 
 def _label(
-    axes: "Axes", clients: np.ndarray, num_clients: int, names: list[str], num_classes: int
+    axes: "Axes", clients: list[str], num_clients: int, names: list[str], num_classes: int
 ) -> None:
     across, down = _ticks(len(clients), 20), _ticks(len(names))
-    axes.set_xticks(across, [str(clients[i]) for i in across])
+    shown = [short_name(clients[i]) for i in across]
+    slant = {"rotation": 40, "ha": "right"} if max(map(len, shown)) > 5 else {}
+    axes.set_xticks(across, shown, parse_math=False, **slant)
     axes.set_yticks(down, [short_name(names[i]) for i in down], parse_math=False)
     axes.tick_params(length=2, labelsize=8, color="#cccccc")
     whole = len(clients) == num_clients

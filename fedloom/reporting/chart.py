@@ -172,14 +172,20 @@ def _interval(frame: svg.Frame, comparison: Comparison, row: Row, level: float, 
     return Markup("<g><title>{}</title>{}</g>").format(tip, Markup("".join(parts)))
 
 
-def heatmap(counts: Sequence[Sequence[int]], classes: Sequence[str]) -> Markup:
+def heatmap(
+    counts: Sequence[Sequence[int]], classes: Sequence[str], clients: Sequence[str] | None = None
+) -> Markup:
     """Classes down, clients across (at most `MOST_CLIENTS`), shaded by the client's share."""
     shown = counts[:MOST_CLIENTS]
     names = [words.short(name, 20) for name in classes]
     left = 18 + 7 * max(map(len, names))
     wide = min(max(640 / len(shown), 7), 56)
     tall = 25 if len(names) <= 30 else 12
-    frame = svg.Frame(left + wide * len(shown) + 4, 46 + tall * len(names), (0, 1), (0, 1))
+    called = [words.short(name, 16) for name in (clients or map(str, range(len(counts))))]
+    longest = max(map(len, called[: len(shown)]))
+    slanted = 7 * longest > wide and clients is not None
+    deep = 14 + (5 * longest if slanted else 0)
+    frame = svg.Frame(left + wide * len(shown) + 4, 32 + deep + tall * len(names), (0, 1), (0, 1))
     parts = []
     for place, name in enumerate(names):
         y = tall * (place + 0.5)
@@ -187,13 +193,20 @@ def heatmap(counts: Sequence[Sequence[int]], classes: Sequence[str]) -> Markup:
         for client, row in enumerate(shown):
             x, share = left + wide * client, row[place] / (sum(row) or 1)
             parts.append(_box(x, tall * place, wide - 1, tall - 1, row[place], share))
-    step = 1 if wide >= 22 else 10
+    step = 1 if wide >= (14 if slanted else 22) else 10
+    base = tall * len(names) + 16
     for client in range(0, len(shown), step):
-        x = left + wide * (client + 0.5)
-        parts.append(svg.text(x, tall * len(names) + 16, str(client), "middle", "tick"))
+        parts.append(_under(left + wide * (client + 0.5), base, called[client], slanted))
     middle = left + wide * len(shown) / 2
-    parts.append(svg.text(middle, tall * len(names) + 38, "client", "middle", "label"))
+    parts.append(svg.text(middle, base + 8 + deep, "client", "middle", "label"))
     return svg.picture(frame, parts, "rows of each class at each client", "heat")
+
+
+def _under(x: float, y: float, name: str, slanted: bool) -> str:
+    if not slanted:
+        return svg.text(x, y, name, "middle", "tick")
+    turned = f'<g transform="translate({x + 4:.1f} {y - 6:.1f}) rotate(-40)">'
+    return turned + svg.text(0, 0, name, "end", "tick") + "</g>"
 
 
 def _box(x: float, y: float, width: float, height: float, count: int, share: float) -> str:

@@ -117,8 +117,16 @@ def forest(comparison: Comparison) -> Figure:
     return figure
 
 
-def heatmap(counts: Sequence[Sequence[int]], classes: Sequence[str], title: str) -> Figure:
-    """Rows of each class (down) at each client (across), shaded by the client's share."""
+def heatmap(
+    counts: Sequence[Sequence[int]],
+    classes: Sequence[str],
+    title: str,
+    clients: Sequence[str] | None = None,
+) -> Figure:
+    """Rows of each class (down) at each client (across), shaded by the client's share.
+
+    `clients` are the clients' names, drawn where there are at most 30; else their numbers stand.
+    """
     table = np.array(counts, dtype=float).T  # [C, N]
     share = table / np.maximum(table.sum(0), 1)  # [C, N]
     with styled():
@@ -127,7 +135,12 @@ def heatmap(counts: Sequence[Sequence[int]], classes: Sequence[str], title: str)
         step = -(-len(table) // 40)
         places = range(0, len(table), step)
         axes.set_yticks(places, [look.drawable(classes[place], 20) for place in places])
-        axes.xaxis.set_major_locator(MaxNLocator(min(20, table.shape[1]), integer=True))
+        if clients and len(clients) <= MOST_NAMES:
+            named = [look.drawable(name, 20) for name in clients]
+            slant: dict[str, Any] = {"rotation": 40, "ha": "right"}
+            axes.set_xticks(range(len(named)), named, **(slant if max(map(len, named)) > 5 else {}))
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(min(20, table.shape[1]), integer=True))
         if table.size <= 150:
             for (place, client), value in np.ndenumerate(table):
                 colour = "white" if share[place, client] > 0.55 else "#333333"
@@ -190,6 +203,15 @@ def _no_data(axes: Axes) -> None:
     axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center", va="center", color="#777")
     axes.set_xticks([])
     axes.set_yticks([])
+
+
+def names_of(card: dict[str, Any]) -> list[str] | None:
+    """The names of a card's clients; None where it lists none."""
+    clients = card.get("clients")
+    if not isinstance(clients, list) or not clients:
+        return None
+    names = [one.get("name") if isinstance(one, dict) else None for one in clients]
+    return None if None in names else list(map(str, names))
 
 
 def counts_of(card: dict[str, Any]) -> tuple[list[list[int]], list[str]] | None:

@@ -48,6 +48,7 @@ def section(comparison: Comparison, key: str) -> dict[str, Any]:
         "forest": _both(lambda width: chart.forest(comparison, width=width)) if gaps else None,
         "classes": _classes(comparison),
         "cards": _cards(comparison),
+        "alone": facts.alone(comparison),
         "shared": shared,
         "varying": varying,
         "warnings": facts.warnings(comparison),
@@ -149,7 +150,7 @@ def _cards(comparison: Comparison) -> dict[str, Any]:
                 "facts": main,
                 "rest": [pair for pair in pairs if pair not in main],
                 "warnings": [str(one) for one in card.get("warnings") or ()],
-                "heatmap": chart.heatmap(*table_) if table_ else None,
+                "heatmap": chart.heatmap(*table_, plot.names_of(card)) if table_ else None,
                 "hidden": max(0, len(table_[0]) - chart.MOST_CLIENTS) if table_ else 0,
             }
         )

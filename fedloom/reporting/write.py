@@ -107,5 +107,6 @@ def _draw(comparison: Comparison, name: str) -> Figure | None:
         apart = any(comparison.gap(row) is not None for row in comparison.rows)
         return plot.forest(comparison) if apart else None
     runs = [run for row in comparison.rows for run in row.runs]
-    known = next((plot.counts_of(run.card) for run in runs if plot.counts_of(run.card)), None)
-    return plot.heatmap(*known, comparison.title) if known else None
+    card = next((run.card for run in runs if plot.counts_of(run.card)), {})
+    known = plot.counts_of(card)
+    return plot.heatmap(*known, comparison.title, plot.names_of(card)) if known else None

@@ -1,17 +1,19 @@
 """Many runs: one after another here, or in processes of their own with one thread each."""
 
 import multiprocessing
+import multiprocessing.connection
 import os
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fedloom.config import RunConfig
 from fedloom.errors import FedloomError
-from fedloom.server.run import Progress, RunResult, run
+from fedloom.server.run import NO_GUARD, Progress, RunResult, run
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,10 @@ def _readable(error: Exception) -> FedloomError:
     """An error of ours as it is, any other (a bug, a killed worker, no memory) with its type."""
     if isinstance(error, FedloomError):
         return error
+    if isinstance(error, BrokenProcessPool):
+        return FedloomError(
+            f"a worker process ended early: it was killed, memory ran out, or {NO_GUARD}"
+        )
     return FedloomError(f"{type(error).__name__}: {error}")
 
 
@@ -103,7 +109,7 @@ def _in_processes(
         progress.start(total, f"{len(cells)} runs, {jobs} at a time")
     listener = threading.Thread(target=_listen, args=(queue, progress), daemon=True)
     listener.start()
-    workers = ProcessPoolExecutor(jobs, context, initializer=_enter, initargs=(queue, os.getpid()))
+    workers = ProcessPoolExecutor(jobs, context, initializer=_enter, initargs=(queue,))
     try:
         waiting = {workers.submit(_run_there, cell, folder, dict(mode)): cell for cell in cells}
         for future in as_completed(waiting):
@@ -135,16 +141,24 @@ def _listen(queue: Any, progress: Progress | None) -> None:
 
 
 _channel: Any = None
-_parent = 0
 
 
-def _enter(queue: Any, parent: int) -> None:
-    global _channel, _parent  # a worker process has one channel for its whole life
-    _channel, _parent = queue, parent
+def _enter(queue: Any) -> None:
+    global _channel  # a worker process has one channel for its whole life
+    _channel = queue
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A killed parent must not leave workers behind that hold its folders; writes are atomic."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    multiprocessing.connection.wait([parent.sentinel])
+    os._exit(1)
 
 
 class _Distant:
-    """Progress of a run in a worker process, told to the parent, whose end ends the run."""
+    """Progress of a run in a worker process, told to the parent."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -153,8 +167,6 @@ class _Distant:
         """Nothing: the parent shows one bar for all runs."""
 
     def advance(self, round: int, info: Mapping[str, Any]) -> None:
-        if os.getppid() != _parent:
-            raise SystemExit(1)
         _channel.put((self._name, max(0, round)))
 
     def close(self) -> None:

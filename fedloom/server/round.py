@@ -12,6 +12,7 @@ from fedloom import tree
 from fedloom.engine.cohort import Trained
 from fedloom.engine.local import Outcome
 from fedloom.errors import DivergedError
+from fedloom.method import calling, check_state
 from fedloom.rng import stream
 from fedloom.server.setup import Setup
 from fedloom.server.statistics import RECALIBRATION_ROWS, combine, recalibrate
@@ -32,7 +33,10 @@ class RunState:
 
 def begin(setup: Setup) -> RunState:
     """The state before the first round."""
-    return RunState(setup.method.init_server(setup.params), setup.buffers)
+    with calling(setup.method, "init_server"):
+        server = setup.method.init_server(setup.params)
+        check_state(server, "the server's state")
+    return RunState(server, setup.buffers)
 
 
 def run_round(setup: Setup, state: RunState, round: int) -> tuple[RunState, dict[str, Any]]:
@@ -122,7 +126,9 @@ def _aggregate(
     cohort = Cohort(
         torch.tensor(counts, dtype=torch.float64), len(setup.sizes), int(setup.sizes.sum())
     )
-    server = setup.method.aggregate(state.server, reports, cohort)
+    with calling(setup.method, "aggregate"):
+        server = setup.method.aggregate(state.server, reports, cohort)
+        check_state(server, "the server's state")
     memories = {client: out.memory for client, out in zip(clients, outcomes, strict=True)}
     own = {client: out.buffers for client, out in zip(clients, outcomes, strict=True)}
     after = RunState(

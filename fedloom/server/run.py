@@ -1,5 +1,6 @@
 """One run: rounds, evaluation, checkpoints, and a record from which it can be resumed."""
 
+import multiprocessing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ import torch
 
 from fedloom import partition
 from fedloom.config import RunConfig
-from fedloom.errors import DivergedError, RunDirectoryError
+from fedloom.errors import ConfigError, DivergedError, RunDirectoryError
 from fedloom.models.flops import training_flops
 from fedloom.presets import deviations
 from fedloom.record import environment
@@ -20,6 +21,11 @@ from fedloom.server.round import RunState, begin, run_round
 from fedloom.server.scoring import has_personal, score_personal, score_round
 from fedloom.server.setup import Setup, prepare
 from fedloom.server.summary import summarise
+
+NO_GUARD = (
+    "worker processes import the script that starts them; put its calls under "
+    'if __name__ == "__main__":, or use jobs=1'
+)
 
 
 class Progress(Protocol):
@@ -78,6 +84,7 @@ def run(
     A diverged run ends with status `diverged`, its last good model on disk.
     Raises ConfigError, DataError, PartitionError or RunDirectoryError before any work.
     """
+    refuse_reimport()
     torch.set_num_threads(config.threads)
     setup = prepare(config)
     described = {
@@ -114,6 +121,12 @@ def run(
         result = summarise(setup, events, status=status, label=name, role=role, reason=reason)
         folder.finish(result)
     return RunResult(Path(out), config, result)
+
+
+def refuse_reimport() -> None:
+    """Stop a script that starts runs while a worker process of its own imports it."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise ConfigError(NO_GUARD)
 
 
 class _Stopped(Exception):
@@ -178,10 +191,7 @@ def _rounds(
         last = round == config.rounds
         info: dict[str, Any] = {k: fields[k] for k in ("train_loss", "lr") if k in fields}
         if last or round % config.eval_every == 0:
-            for line in score_round(setup, state, round):
-                folder.event("eval", **line)
-                if line["split"] == setup.reported_split:
-                    info["accuracy"] = line["accuracy"]
+            info["accuracy"] = _scored(setup, folder, state, round)
         if last and has_personal(setup.method):
             folder.event("personal", **score_personal(setup, state, round))
         if last or round % config.checkpoint_every == 0:
@@ -190,3 +200,16 @@ def _rounds(
         if progress is not None:
             progress.advance(round, info)
     return state
+
+
+def _scored(setup: Setup, folder: RunDir, state: RunState, round: int) -> float | None:
+    """Record the scores of a round; gives the accuracy on the reported rows."""
+    accuracy = None
+    for line in score_round(setup, state, round):
+        folder.event("eval", **line)
+        if line["diverged"] and setup.config.on_nonfinite != "ignore":
+            split = line["split"]
+            raise _Stopped(state, f"round {round}: outputs on the {split} rows are not finite")
+        if line["split"] == setup.reported_split:
+            accuracy = line["accuracy"]
+    return accuracy

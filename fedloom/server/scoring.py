@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from fedloom import partition
 from fedloom.clients.examples import Examples
 from fedloom.method import Method
 from fedloom.server.evaluate import Scores, evaluate
@@ -39,6 +40,8 @@ def score_personal(setup: Setup, state: RunState, round: int) -> dict[str, Any]:
     """The `personal` line: every client's own model on the whole test set.
 
     The mean over clients counts each alike; a client without data has no model of its own (null).
+    `client_names` are there where every client is one group of the data (see
+    `partition.client_names`).
     """
     began = time.perf_counter()
     fresh = setup.method.init_client(state.server)
@@ -55,6 +58,7 @@ def score_personal(setup: Setup, state: RunState, round: int) -> dict[str, Any]:
         accuracy.append(scores.accuracy if scores.finite else None)
     defined = [value for value in accuracy if value is not None]
     weights = [n for n, value in zip(setup.sizes, accuracy, strict=True) if value is not None]
+    names = partition.client_names(setup.partition, setup.dataset.groups)
     return {
         "round": round,
         "accuracy_mean": float(np.mean(defined)) if defined else None,
@@ -62,6 +66,7 @@ def score_personal(setup: Setup, state: RunState, round: int) -> dict[str, Any]:
         "population_std": float(np.std(defined)) if defined else None,
         "num_clients": len(defined),
         "per_client": accuracy,
+        **({"client_names": list(names)} if names else {}),
         "seconds": time.perf_counter() - began,
     }
 

@@ -17,6 +17,7 @@ from fedloom.clients.validation import hold_out
 from fedloom.config import RunConfig
 from fedloom.data import Dataset
 from fedloom.engine.cohort import Engine, Executor
+from fedloom.engine.lanes import mapping_problem
 from fedloom.engine.optimizer import Sgd
 from fedloom.errors import ConfigError, PartitionError
 from fedloom.method import Method
@@ -92,6 +93,7 @@ def prepare(config: RunConfig) -> Setup:
     )
     task, min_batch, model_notes = make_task(config, dataset)
     params, buffers = task.initial()
+    executor, executor_notes = choose_executor(config, task, dataset.input_shape)
     _refuse_single(rows, min_batch, config)
     noise = _noise(config, dataset, split, [len(part) for part in rows])
     examples = Examples(dataset.x_train, dataset.y_train)
@@ -102,7 +104,7 @@ def prepare(config: RunConfig) -> Setup:
         optimizer=Sgd(config.momentum, config.weight_decay),
         work=LocalWork(config.local_epochs, config.local_steps, config.batch_size),
         seed=config.seed,
-        executor=choose_executor(config, task),
+        executor=executor,
         lanes=config.lanes,
         augment=_augment(config, dataset),
         noise=noise,
@@ -122,7 +124,14 @@ def prepare(config: RunConfig) -> Setup:
         test=Examples(dataset.x_test, dataset.y_test),
         validation_rows=validation_rows,
         cohort_size=_cohort_size(size, occupied, config),
-        notes=(*dataset.notes, *split.warnings, *notes, *model_notes, *_empty_note(rows)),
+        notes=(
+            *dataset.notes,
+            *split.warnings,
+            *notes,
+            *model_notes,
+            *executor_notes,
+            *_empty_note(rows),
+        ),
     )
 
 
@@ -162,6 +171,8 @@ def make_task(config: RunConfig, dataset: Dataset) -> tuple[Task, int, tuple[str
     task = Task(model, _num_outputs(model.net, dataset))
     if config.bn not in ("average", "groupnorm") and not task.has_batch_norm:
         notes.append(f"bn={config.bn} has nothing to do: model {model.name} has no BatchNorm.")
+    if task.frozen:
+        notes.append(f"Not trained, as the model says: {', '.join(task.frozen)}.")
     return task, min_batch, tuple(notes)
 
 
@@ -173,14 +184,24 @@ def _num_outputs(net: nn.Module, dataset: Dataset) -> int:
     return int(width)
 
 
-def choose_executor(config: RunConfig, task: Task) -> Executor:
-    """Lanes pay where a step's arithmetic is small: models without convolutions, on a CPU."""
-    if config.executor != "auto":
-        return config.executor
+def choose_executor(
+    config: RunConfig, task: Task, input_shape: tuple[int, ...]
+) -> tuple[Executor, list[str]]:
+    """(executor, notes). Lanes pay where a step's arithmetic is small: without convolutions."""
     convolves = any(
         isinstance(module, nn.modules.conv._ConvNd) for module in task.model.net.modules()
     )
-    return "loop" if convolves or task.has_dropout else "mapped"
+    if config.executor == "loop" or (config.executor == "auto" and (convolves or task.has_dropout)):
+        return "loop", []
+    problem = mapping_problem(task, input_shape)
+    if problem is None:
+        return "mapped", []
+    if config.executor == "mapped":
+        raise ConfigError(
+            f"executor=mapped: model {task.model.name} can't be mapped over clients ({problem}); "
+            "use executor=loop"
+        )
+    return "loop", [f"Model {task.model.name} can't be mapped over clients, so they take turns."]
 
 
 def _augment(config: RunConfig, dataset: Dataset) -> Augment:

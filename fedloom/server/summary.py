@@ -1,6 +1,7 @@
 """The result of a run, computed from its record alone: resumed and unbroken runs give the same."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,13 @@ def summarise(
         **_totals(rounds, evals, setup),
         "num_parameters": sum(leaf.numel() for leaf in setup.params.values()),
         "test_noise": setup.config.test_noise if setup.noise_split else None,
+        "effective": {
+            "lr": setup.config.learning_rate,
+            "model": setup.task.model.name,
+            "executor": setup.engine.executor,
+            "augment": asdict(setup.engine.augment),
+            "clients_a_round": setup.cohort_size,
+        },
         "notes": list(setup.notes),
     }
 

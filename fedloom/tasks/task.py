@@ -47,6 +47,7 @@ class Task:
         self.num_classes = num_classes
         self.head = model.head
         self.model = model
+        self.frozen = tuple(n for n, leaf in model.net.named_parameters() if not leaf.requires_grad)
         convert(model.net)
         self._call = _Captured(model.net, model.head_module)
         self.has_batch_norm = any(isinstance(m, BatchNorm) for m in model.net.modules())

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from fedloom.cli.hints import with_flags
+from fedloom.cli.show import summary
 from fedloom.version import __version__
 
 SMALL = ("--rounds", "1", "--local-epochs", "1", "--quiet")
@@ -159,3 +161,89 @@ def test_a_partition_is_made_shown_drawn_and_kept(cli, tmp_path):
 
 def test_a_flag_that_is_no_setting_of_a_partition_is_refused(cli):
     assert cli("partition", "--server-lr", "2").exit_code == 2
+
+
+STUDY = """
+data = "rows.csv"
+label = "kind"
+partition = "label_dirichlet(alpha=0.5)"
+clients = 3
+rounds = 2
+
+[method]
+name = "fedprox"
+
+[compare]
+methods = ["fedavg"]
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A file of settings with a table of its own, and the data that it names."""
+    rows = "\n".join(f"{i},{i % 7},{'ab'[i % 2]}" for i in range(90))
+    (tmp_path / "rows.csv").write_text("x,z,kind\n" + rows + "\n")
+    (tmp_path / "study.toml").write_text(STUDY)
+    return tmp_path / "study.toml"
+
+
+def test_a_partition_from_a_file_is_that_of_the_same_flags_and_flags_win(cli, study):
+    flags = ("--data", "rows.csv", "--label", "kind", "--partition", "label_dirichlet(alpha=0.5)")
+    by_file, by_flags = cli("partition", "--config", study), cli("partition", *flags, "--clients=3")
+    assert by_file.exit_code == 0, by_file.output
+    assert by_file.output == by_flags.output
+    assert "among 2 clients" in cli("partition", "--config", study, "--clients", "2").output
+
+
+def test_a_partition_of_a_file_with_a_preset_is_that_of_its_run(cli, study):
+    study.write_text('preset = "niid_published"\n' + STUDY)
+    result = cli("partition", "--config", study)
+    assert result.exit_code == 0, result.output
+    assert "niid_legacy" in result.output
+    assert "2,020" in result.output
+
+
+def test_data_named_by_a_file_are_inspected_and_an_argument_wins(cli, study, tmp_path):
+    by_file = cli("data", "inspect", "--config", study)
+    assert by_file.exit_code == 0, by_file.output
+    assert by_file.output == cli("data", "inspect", "rows.csv", "--label", "kind").output
+    text = (tmp_path / "rows.csv").read_text()
+    (tmp_path / "fewer.csv").write_text("".join(text.splitlines(keepends=True)[:31]))
+    other = cli("data", "inspect", "fewer.csv", "--config", study)
+    assert other.exit_code == 0, other.output
+    assert "fewer.csv" in other.output
+
+
+@pytest.mark.parametrize("command", [("partition",), ("data", "inspect")])
+def test_a_misspelt_key_of_a_file_is_refused_where_the_setting_is_not_used_too(cli, study, command):
+    study.write_text("ruonds = 2\n" + STUDY)
+    result = cli(*command, "--config", study)
+    assert result.exit_code == 2
+    assert "did you mean 'rounds'" in result.output
+
+
+def test_nothing_to_inspect_is_refused(cli):
+    result = cli("data", "inspect")
+    assert result.exit_code == 2
+    assert "FILE" in result.output
+
+
+def test_advice_names_the_flag(cli, tmp_path):
+    (tmp_path / "marks.csv").write_text("x;kind\n1;a\n2;b\n")
+    assert '--separator ";"' in cli("data", "inspect", "marks.csv", "--label", "kind").output
+    assert cli("run", *SMALL, "--out", "here").exit_code == 0
+    assert "(--overwrite)" in cli("run", *SMALL, "--out", "here").output
+
+
+def test_a_message_without_advice_stays_as_it_is():
+    for text in ("missing='x': expected one of drop", "or alpha=0.5", "set rng='default'"):
+        assert with_flags(text) == text
+    assert with_flags("set separator=tab") == "set separator=tab (--separator tab)"
+
+
+def test_a_diverged_run_has_no_result_in_its_summary():
+    lines = summary({"final": None, "bytes_up": 1280, "bytes_down": 128, "diverged": True})
+    assert "accuracy" not in lines
+    assert lines["bytes"] == "1,280 up, 128 down"
+    kept = summary({"final": {"accuracy": 0.0, "round": 3}})
+    assert kept["accuracy"] == "0.00% after round 3 (the result)"
