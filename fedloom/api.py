@@ -10,6 +10,8 @@ from typing import Any
 
 from fedloom import presets
 from fedloom.config import RunConfig
+from fedloom.errors import RunDirectoryError
+from fedloom.record import jsonio
 from fedloom.server import compare as comparing
 from fedloom.server import run as running
 from fedloom.server.compare import Comparison
@@ -39,8 +41,17 @@ def run(
     """Train one method on one partition, recording everything in the folder `out`.
 
     Keywords are the fields of `RunConfig`: `run(data="mnist", partition="label_count(k=2)",
-    clients=10, method="fedprox(mu=0.01)", rounds=50, out="runs/first")`.
+    clients=10, method="fedprox(mu=0.01)", rounds=50, out="runs/first")`. With `resume` the stored
+    settings hold, and keywords may raise `rounds`.
     """
+    if resume:
+        stored = Path(out) / "config.json"
+        if not stored.exists():
+            raise RunDirectoryError(f"{out} holds no run to resume; start one without resume")
+        if config is None:
+            found = jsonio.read_object(stored)
+            given = {key: found[key] for key in RunConfig.model_fields if key in found} | given
+            config, given = RunConfig(**given), {}
     return running.run(
         settings(config, given), out, resume=resume, overwrite=overwrite, progress=progress
     )

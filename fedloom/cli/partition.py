@@ -8,6 +8,9 @@ import typer
 from fedloom.cli import data, flags, show
 from fedloom.cli.settings import build, gather, used
 from fedloom.config import RunConfig
+from fedloom.errors import ConfigError
+
+PICTURES = (".png", ".svg", ".pdf")
 
 EPILOG = """[bold]Examples[/bold]
 
@@ -62,18 +65,24 @@ def _make(config: RunConfig, save: Path | None, heatmap: Path | None) -> None:
     from fedloom import data, partition
     from fedloom.server.setup import make_partition
 
+    if heatmap is not None and (heatmap.suffix not in PICTURES or not heatmap.parent.is_dir()):
+        raise ConfigError(
+            f"--heatmap {heatmap}: expected a file in a folder that exists, ending in "
+            + ", ".join(PICTURES)
+        )
     rows = data.load(
         config.data, data_dir=config.data_dir, seed=config.data_seed, **config.data_options
     )
     made = make_partition(config, rows)
-    card = partition.card(made, rows.classes)
+    names = partition.client_names(made, rows.groups)
+    card = partition.card(made, rows.classes, names)
     show.card(card, title=f"{config.partition} of {config.data} among {made.num_clients} clients")
     show.notes(made.warnings, label="warning")
     if save is not None:
         made.save(save)
         show.line(f"partition in {save}")
     if heatmap is not None:
-        partition.heatmap(made, rows.classes).savefig(heatmap)
+        partition.heatmap(made, rows.classes, names).savefig(heatmap)
         show.line(f"heat map in {heatmap}")
 
 

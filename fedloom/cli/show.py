@@ -76,8 +76,10 @@ def card(found: Mapping[str, Any], title: str) -> None:
     table = Table(title="rows of each class at each client", title_justify="left")
     for name in ("client", *classes[:MOST_CLASSES], "all"):
         table.add_column(Text(str(name)), justify="right")
+    names = [each["name"] for each in found["clients"] or ()] or [None] * len(counts)
     for client, row in enumerate(counts[:MOST_CLIENTS]):
-        table.add_row(*map(str, (client, *row[:MOST_CLASSES], sum(row))))
+        name = client if names[client] is None else names[client]
+        table.add_row(*(Text(str(each)) for each in (name, *row[:MOST_CLASSES], sum(row))))
     console().print(table)
     hidden = max(0, len(counts) - MOST_CLIENTS), max(0, len(classes) - MOST_CLASSES)
     if any(hidden):

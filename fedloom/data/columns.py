@@ -11,6 +11,7 @@ from fedloom.data.labels import NUMBER
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
 MISSING_LABEL = tuple(token for token in MISSING if token != "none")
 
+MOST_ODD = 5
 _INFINITE = r"^[+-]?inf(inity)?$"
 
 
@@ -31,6 +32,12 @@ class Column:
     sample: str
     kind: str
     rounded: int = 0
+
+    @property
+    def mostly_numbers(self) -> bool:
+        """Whether a text column holds numbers but for at most a fifth of its filled cells."""
+        filled = len(self.values) - len(self.missing)
+        return self.kind == "text" and 0 < MOST_ODD * len(self.odd) <= filled
 
 
 def plain_type(array: pa.ChunkedArray) -> pa.ChunkedArray:

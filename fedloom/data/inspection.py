@@ -58,11 +58,14 @@ class Inspection:
 
         shown: list[RenderableType] = [f"[bold]{escape(self.source)}[/bold] ({escape(self.form)})"]
         if self.data is not None:
-            size = " x ".join(map(str, self.shape))
-            shown.append(f"{self.num_train:,} training and {self.num_test:,} test rows of {size}")
+            size = f" of {' x '.join(map(str, self.shape))}"
+            if len(self.shape) == 1:
+                size = f", {_count(self.shape[0], 'input columns')}"
+            tests = _count(self.num_test, "test rows")
+            shown.append(f"{self.num_train:,} training and {tests}{size}")
             shown.append(f"test part: {escape(self.test_rule)}")
         else:
-            shown.append(f"{self.num_train:,} rows")
+            shown.append(_count(self.num_train, "rows"))
         cells = [(c.name, c.kind, c.role, f"{c.missing:,}", c.sample) for c in self.columns]
         if cells:
             shown += _grid("columns", ("column", "type", "use", "missing", "sample"), cells)
@@ -73,6 +76,12 @@ class Inspection:
         if self.clients:
             shown.append(_summary(self.clients))
         return shown + [f"note: {escape(note)}" for note in self.notes]
+
+
+def _count(number: int, plural: str) -> str:
+    """`1 client`, `3 clients`."""
+    one = plural.removesuffix("es") if plural == "classes" else plural.removesuffix("s")
+    return f"{number:,} {one if number == 1 else plural}"
 
 
 def _grid(
@@ -88,14 +97,14 @@ def _grid(
         grid.add_column(name, justify="right" if number and place else "left", overflow="fold")
     for line in lines[:MOST_SHOWN]:
         grid.add_row(*map(escape, line))
-    return [f"{len(lines):,} {title}{more}", grid]
+    return [f"{_count(len(lines), title)}{more}", grid]
 
 
 def _summary(clients: tuple[tuple[str, int, int], ...]) -> str:
     sizes = np.array([train for _, train, _ in clients])
     return (
         f"training rows per client: {sizes.min():,} to {sizes.max():,}, "
-        f"median {np.median(sizes):,.0f}; {int((sizes == 0).sum())} clients without any"
+        f"median {np.median(sizes):,.0f}; {_count(int((sizes == 0).sum()), 'clients')} without any"
     )
 
 

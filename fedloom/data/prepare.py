@@ -68,24 +68,37 @@ def _rounded(columns: tuple[Column, ...]) -> list[str]:
 def _refuse_text(rows: "Rows", options: Options) -> None:
     odd = [column for column in rows.columns if column.odd.size]
     if options.categorical == "onehot":
-        _refuse_wide(rows)
-        return
+        odd = [column for column in odd if column.mostly_numbers]
+        if not odd:
+            _refuse_wide(rows)
     if not odd:
         return
-    total = len(rows.y)
-    told = ", ".join(
-        f"{c.name!r} ({c.odd.size} of {total} cells, such as {c.sample!r} in "
-        f"{rows.where(int(c.odd[0]))})"
-        for c in odd
-    )
+    told = ", ".join(_odd_cells(rows, column) for column in odd)
+    count = "1 column is" if len(odd) == 1 else f"{len(odd)} columns are"
     comma = any(
         c.sample.replace(",", "", 1).lstrip("+-").isdigit() and "," in c.sample for c in odd
     )
     hint = " Decimal commas need decimal=','." if comma and options.decimal == "." else ""
-    raise DataError(
-        f"{rows.files[0].path}: {len(odd)} columns are not numeric: {told}.{hint} Clean them, "
-        "leave them out with ignore, or make one column per value with categorical='onehot'"
+    advice = (
+        "Clean them, leave them out with ignore, or make one column per value with "
+        "categorical='onehot'"
     )
+    if all(column.mostly_numbers for column in odd):
+        advice = (
+            "Correct the cells, or blank them and set missing='drop' or missing='impute', or leave "
+            "the columns out with ignore; codes of categories must be written as text"
+        )
+    raise DataError(f"{rows.files[0].path}: {count} not numeric: {told}.{hint} {advice}")
+
+
+def _odd_cells(rows: "Rows", column: Column) -> str:
+    total, bad = len(rows.y), column.odd.size
+    place = f"{column.sample!r} in {rows.where(int(column.odd[0]))}"
+    if not column.mostly_numbers:
+        return f"{column.name!r} ({bad} of {total} cells, such as {place})"
+    if bad == 1:
+        return f"{column.name!r} (1 of {total} cells is not a number: {place})"
+    return f"{column.name!r} ({bad} of {total} cells are not numbers, such as {place})"
 
 
 def _refuse_wide(rows: "Rows") -> None:

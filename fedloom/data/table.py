@@ -80,6 +80,7 @@ def read(path: Path, options: Options) -> Rows:
 def label_column(file: RawTable, options: Options) -> tuple[str, tuple[str, ...]]:
     """The label column, named or the only one that is called label, class, target or y."""
     label = options.label
+    notes: tuple[str, ...] = ()
     if label is None:
         usual = [name for name in file.columns if name.lower() in LABEL_NAMES]
         if len(usual) != 1:
@@ -87,7 +88,7 @@ def label_column(file: RawTable, options: Options) -> tuple[str, tuple[str, ...]
                 f"{file.path}: which column is the label? Name it with label=...; "
                 f"columns: {holdout.some(file.columns, 20)}"
             )
-        return usual[0], (f"column {usual[0]!r} is taken as the label",)
+        label, notes = usual[0], (f"column {usual[0]!r} is taken as the label",)
     wanted = (
         ("label", label),
         ("client", options.client),
@@ -100,7 +101,7 @@ def label_column(file: RawTable, options: Options) -> tuple[str, tuple[str, ...]
             )
     if label == options.client or {label, options.client} & set(options.ignore):
         raise DataError(f"{file.path}: label, client and ignore must name different columns")
-    return label, ()
+    return label, notes
 
 
 def _plan(files: Sequence[RawTable], label: str, options: Options) -> list[str]:

@@ -111,7 +111,9 @@ def _checked(cls: type[Method], key: str, value: Any, annotation: Any) -> Any:
             raise ConfigError(f"{where} should be between {least:g} and {LARGEST:g}")
         return float(value)
     if get_origin(annotation) is tuple and isinstance(value, list | tuple):
-        return tuple(value)
+        if all(isinstance(item, int | float) for item in value):
+            return tuple(value)
+        raise ConfigError(f"{where} should be a list of numbers")
     if not isinstance(annotation, type):
         raise ConfigError(f"{where}: options of type {annotation} can't be given as text")
     if isinstance(value, annotation) and (annotation is bool) == isinstance(value, bool):

@@ -1,7 +1,7 @@
 """The partition as a picture: rows of each class at each client, and the clients' sizes."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -111,7 +111,7 @@ def _label(
 ) -> None:
     across, down = _ticks(len(clients), 20), _ticks(len(names))
     shown = [short_name(clients[i]) for i in across]
-    slant = {"rotation": 40, "ha": "right"} if max(map(len, shown)) > 5 else {}
+    slant: dict[str, Any] = {"rotation": 40, "ha": "right"} if max(map(len, shown)) > 5 else {}
     axes.set_xticks(across, shown, parse_math=False, **slant)
     axes.set_yticks(down, [short_name(names[i]) for i in down], parse_math=False)
     axes.tick_params(length=2, labelsize=8, color="#cccccc")

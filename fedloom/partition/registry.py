@@ -81,10 +81,12 @@ def resolve(
     clients = options.pop("clients", None)
     cls = find(chosen.name)
     names = [f.name for f in fields(cls)]
+    written = {_own_name(option): option for option in parse(spec, "partition").options}
     for option in options:
         if option not in names:
-            offer = nearest(option, [*names, "clients"])
-            raise PartitionError(f"{chosen.name} has no option {option!r}; {offer}")
+            key = written.get(option, option)
+            offer = nearest(key, [*names, "clients"])
+            raise PartitionError(f"{chosen.name} has no option {key!r}; {offer}")
     return chosen.name, cls(**options), clients
 
 
@@ -104,17 +106,22 @@ def _natural(has_groups: bool, has_points: bool) -> str:
     )
 
 
+def _own_name(option: str) -> str:
+    """This library's name of an option."""
+    if option in CLIENT_OPTIONS:
+        return "clients"
+    return {**OPTION_ALIASES, "lda_variant": "balance"}.get(option, option)
+
+
 def _rename(name: str, options: dict[str, Any]) -> dict[str, Any]:
     renamed: dict[str, Any] = {}
     for option, value in options.items():
-        key, kept = OPTION_ALIASES.get(option, option), value
-        if option in CLIENT_OPTIONS:
-            key = "clients"
+        key, kept = _own_name(option), value
         if option == "lda_variant":
             if value not in LDA_VARIANTS:
                 offer = nearest(str(value), LDA_VARIANTS)
                 raise PartitionError(f"lda_variant={value!r} is not known; {offer}")
-            key, kept = "balance", LDA_VARIANTS[value]
+            kept = LDA_VARIANTS[value]
         if key in renamed:
             raise PartitionError(f"{name}: option {key!r} is given twice, once as {option!r}")
         renamed[key] = kept

@@ -23,7 +23,7 @@ class Strategy:
         """The split that NIID-Bench's code makes from one seed; few strategies have it."""
         raise PartitionError(
             f"{problem.strategy} has no niid_legacy split; use rng='default', or one of iid, "
-            "label_count, label_dirichlet, quantity_dirichlet, by_group"
+            "label_count, label_dirichlet, quantity_dirichlet, by_group, fcube_octants"
         )
 
     @classmethod

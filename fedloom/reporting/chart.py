@@ -27,11 +27,14 @@ def dash(place: int, reference: bool) -> str:
     return f' stroke-dasharray="{" ".join(f"{part:g}" for part in pattern)}"' if pattern else ""
 
 
-def swatch(place: int, reference: bool) -> Markup:
-    """A short piece of the line, for the legend."""
+def swatch(place: int, reference: bool, lone: bool = False) -> Markup:
+    """A short piece of the line for the legend, with the dot that a chart may show alone."""
+    mark = f'<path class="line" d="M1 4H29"{dash(place, reference)}/>'
+    if lone:
+        mark += '<circle class="dot" cx="15" cy="4" r="3.5"/>'
     return Markup(
         f'<svg class="swatch {tag(place, reference)}" viewBox="0 0 30 8" aria-hidden="true">'
-        f'<path class="line" d="M1 4H29"{dash(place, reference)}/></svg>'
+        f"{mark}</svg>"
     )
 
 
@@ -178,13 +181,17 @@ def heatmap(
     """Classes down, clients across (at most `MOST_CLIENTS`), shaded by the client's share."""
     shown = counts[:MOST_CLIENTS]
     names = [words.short(name, 20) for name in classes]
-    left = 18 + 7 * max(map(len, names))
+    left = 18.0 + 7 * max(map(len, names))
     wide = min(max(640 / len(shown), 7), 56)
     tall = 25 if len(names) <= 30 else 12
     called = [words.short(name, 16) for name in (clients or map(str, range(len(counts))))]
     longest = max(map(len, called[: len(shown)]))
     slanted = 7 * longest > wide and clients is not None
-    deep = 14 + (5 * longest if slanted else 0)
+    deep = 14
+    if slanted:
+        deep += 5 * longest
+        ends = (5.6 * len(name) - wide * (place + 0.5) for place, name in enumerate(called))
+        left = max(left, *ends)
     frame = svg.Frame(left + wide * len(shown) + 4, 32 + deep + tall * len(names), (0, 1), (0, 1))
     parts = []
     for place, name in enumerate(names):

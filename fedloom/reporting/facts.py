@@ -65,7 +65,7 @@ def _alike(configs: Sequence[dict[str, Any]], key: str) -> bool:
 
 
 def _values(configs: Sequence[dict[str, Any]], key: str) -> str:
-    values = list(dict.fromkeys(str(one.get(key)) for one in configs))
+    values = list(dict.fromkeys(_plain(one.get(key)) for one in configs))
     return " | ".join(values[:12]) + (f" … ({len(values)} values)" if len(values) > 12 else "")
 
 

@@ -18,6 +18,7 @@ from fedloom.reporting.series import METRICS, Limits, Line, gaps, limits, lines
 from fedloom.reporting.summary import Comparison
 
 SIZE = (5.5, 3.3)
+MOST_NAMES = 30
 """Inches: the text width of a common single-column paper."""
 
 FORMATS = ("png", "svg", "pdf")
@@ -130,15 +131,19 @@ def heatmap(
     table = np.array(counts, dtype=float).T  # [C, N]
     share = table / np.maximum(table.sum(0), 1)  # [C, N]
     with styled():
-        figure, axes = _figure((SIZE[0], min(9.0, 0.9 + 0.24 * len(table))))
+        named = [look.drawable(name, 20) for name in clients or ()]
+        named = named if len(named) <= MOST_NAMES else []
+        longest = max(map(len, named), default=0)
+        slanted = longest > 5
+        below = 0.05 * longest if slanted else 0.0  # inches that slanted names take
+        figure, axes = _figure((SIZE[0], min(9.0, 0.9 + 0.24 * len(table) + below)))
         axes.imshow(share, aspect="auto", cmap="Blues", vmin=0, vmax=1)
         step = -(-len(table) // 40)
         places = range(0, len(table), step)
         axes.set_yticks(places, [look.drawable(classes[place], 20) for place in places])
-        if clients and len(clients) <= MOST_NAMES:
-            named = [look.drawable(name, 20) for name in clients]
-            slant: dict[str, Any] = {"rotation": 40, "ha": "right"}
-            axes.set_xticks(range(len(named)), named, **(slant if max(map(len, named)) > 5 else {}))
+        if named:
+            slant: dict[str, Any] = {"rotation": 40, "ha": "right"} if slanted else {}
+            axes.set_xticks(range(len(named)), named, **slant)
         else:
             axes.xaxis.set_major_locator(MaxNLocator(min(20, table.shape[1]), integer=True))
         if table.size <= 150:
@@ -168,11 +173,15 @@ def _draw(axes: Axes, line: Line, across: float) -> None:
         options["dashes"] = dash
     band = line.band
     x = [across * value for value in band.x]
-    axes.plot(x, band.mean, label=look.drawable(line.name, 40), **options)
+    name = look.drawable(line.name, 40)
+    if line.lone:  # no stroke in the chart, so none in the legend
+        axes.plot(x, band.mean, marker, color=colour, markersize=4.5, label=name)
+    else:
+        axes.plot(x, band.mean, label=name, **options)
     if band.n > 1:
         axes.fill_between(x, band.low, band.high, color=colour, alpha=0.15, linewidth=0)
     for stretch in gaps(x, band.mean):
-        if len(stretch) == 1:
+        if len(stretch) == 1 and not line.lone:
             axes.plot(*stretch[0], marker, color=colour, markersize=4.5)
     for stray in line.strays:
         thin = [across * value for value in stray.x]

@@ -6,6 +6,7 @@ from typing import Any
 from markupsafe import Markup
 
 from fedloom.reporting import chart, facts, plot, series, table, words
+from fedloom.reporting.alone import alone
 from fedloom.reporting.rows import Row
 from fedloom.reporting.summary import Comparison
 from fedloom.reporting.verdict import leaders, ranking, verdict
@@ -48,7 +49,7 @@ def section(comparison: Comparison, key: str) -> dict[str, Any]:
         "forest": _both(lambda width: chart.forest(comparison, width=width)) if gaps else None,
         "classes": _classes(comparison),
         "cards": _cards(comparison),
-        "alone": facts.alone(comparison),
+        "alone": alone(comparison),
         "shared": shared,
         "varying": varying,
         "warnings": facts.warnings(comparison),
@@ -67,8 +68,8 @@ def _both(draw: Callable[[int], Markup]) -> list[tuple[str, Markup]]:
 
 def _legend(comparison: Comparison) -> list[tuple[Markup, str]]:
     return [
-        (chart.swatch(place, row.role != "method"), row.full)
-        for place, row in enumerate(_rows(comparison))
+        (chart.swatch(line.place, line.reference, line.lone), line.name)
+        for line in series.lines(comparison, "accuracy")
     ]
 
 

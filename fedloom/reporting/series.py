@@ -49,6 +49,12 @@ class Line:
             stray.end is None for stray in self.strays
         )
 
+    @property
+    def lone(self) -> bool:
+        """Whether the mean is drawn as single points, without any stroke."""
+        stretches = gaps(self.band.x, self.band.mean)
+        return bool(stretches) and all(len(stretch) == 1 for stretch in stretches)
+
 
 @dataclass(frozen=True)
 class Limits:

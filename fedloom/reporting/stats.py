@@ -110,12 +110,12 @@ def last_mean(curve: Curve, count: int = 5) -> float | None:
 
 
 def stability(curve: Curve) -> Stability:
-    """Deviation of the last ten values, and the largest drop between neighbouring ones."""
+    """Deviation of the last ten values, None with fewer, and largest drop between neighbours."""
     kept = np.array([value for value in curve.values if math.isfinite(value)])
     if len(kept) < 2:
         return Stability(None, None)
     drop = max(0.0, float(-np.diff(kept).min()))
-    return Stability(float(kept[-10:].std(ddof=1)), drop)
+    return Stability(float(kept[-10:].std(ddof=1)) if len(kept) >= 10 else None, drop)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Runs sorted into comparisons: one per setting (data and partition), one row per method."""
 
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,7 +52,8 @@ class Comparison:
     @property
     def title(self) -> str:
         """Data, partition and clients in one line."""
-        return f"{self.data} · {self.partition} · {self.clients} clients"
+        noun = "client" if self.clients == "1" else "clients"
+        return f"{self.data} · {self.partition} · {self.clients} {noun}"
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -99,7 +101,7 @@ def _comparison(runs: list[Run], baseline: str | None, target: float | None) -> 
     if target is None and base is not None and (mean := base.final("accuracy").mean) is not None:
         target = int(mean * 100 + 1e-9) / 100 or None
     return Comparison(
-        data=str(first.result.get("data") or first.config.get("data")),
+        data=_data_name(first),
         partition=str(first.result.get("partition") or first.config.get("partition")),
         clients=str(first.result.get("clients") or first.config.get("clients")),
         setting={key: first.config.get(key) for key in SETTING if key in first.config},
@@ -108,6 +110,15 @@ def _comparison(runs: list[Run], baseline: str | None, target: float | None) -> 
         baseline=base,
         target=target,
     )
+
+
+def _data_name(run: Run) -> str:
+    """A data set's name, or the name of the file or folder that the run read, ending included."""
+    given = str(run.config.get("data"))
+    name = str(run.result.get("data") or given)
+    if re.search(r"[\\/]", given.partition("(")[0]):  # options never follow a path
+        return re.split(r"[\\/]", given.rstrip("\\/"))[-1] or given
+    return given if given.partition(".")[0] == name else name
 
 
 def _baseline(rows: tuple[Row, ...], name: str | None) -> Row | None:

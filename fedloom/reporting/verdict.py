@@ -18,7 +18,8 @@ def verdict(comparison: Comparison) -> tuple[str, ...]:
     sentences = [_headline(comparison, ranked)]
     if len(ranked) > 1 and len(leaders(ranked)) == 1:
         sentences += _gaps(comparison, ranked)
-    sentences += _cost(comparison, best) + _constant(best) + _references(comparison, best)
+    sentences += _cost(comparison, leaders(ranked)) + _constant(best)
+    sentences += _references(comparison, best)
     return (*sentences, *_excluded(comparison))
 
 
@@ -80,10 +81,18 @@ def _gap(gap: stats.Difference | None, other: Row) -> str:
     return f"It is {ahead} {other.full} ({span}): more than the noise of these trials."
 
 
-def _cost(comparison: Comparison, best: Row) -> list[str]:
+def _cost(comparison: Comparison, best: list[Row]) -> list[str]:
+    """What each of the best takes, named where there are several."""
     base = comparison.baseline
-    if base is None or base is best:
-        return []
+    others = [] if base is None else [row for row in best if row is not base]
+    return [
+        f"{row.full if len(best) > 1 else 'It'} takes {words.listing(parts)} of {base.full}."
+        for row in others
+        if base is not None and (parts := _times(row, base))
+    ]
+
+
+def _times(best: Row, base: Row) -> list[str]:
     parts = []
     for noun, mine, theirs in (
         ("bytes", best.bytes.mean, base.bytes.mean),
@@ -91,7 +100,7 @@ def _cost(comparison: Comparison, best: Row) -> list[str]:
     ):
         if mine is not None and theirs:
             parts.append(f"{mine / theirs:.2f} times the {noun}")
-    return [f"It takes {words.listing(parts)} of {base.full}."] if parts else []
+    return parts
 
 
 def _constant(best: Row) -> list[str]:
@@ -107,13 +116,23 @@ def _references(comparison: Comparison, best: Row) -> list[str]:
     for row in comparison.references:
         mean = row.final("accuracy").mean
         if mean is not None:
-            gap = _mean(best) - mean
+            paired = best.difference(row)
+            gap = _mean(best) - mean if paired is None else paired.mean
             side = "above" if gap >= 0 else "below"
+            span = "" if paired is None else _span(paired, max(len(best.usable), len(row.usable)))
             sentences.append(
                 f"The best method ends {words.percent(abs(gap))} points {side} the reference "
-                f"{row.name} ({words.percent(mean)} %)."
+                f"{row.name} ({words.percent(mean)} %{span})."
             )
     return sentences
+
+
+def _span(gap: stats.Difference, trials: int) -> str:
+    """The interval of a difference, or that it stands on one of several trials."""
+    if gap.low is None:
+        return "; in the one trial they share" if trials > 1 else ""
+    ends = words.interval(gap.low, gap.high)
+    return f"; 95 % interval {ends}, {words.plural(gap.n, 'pair')}"
 
 
 def _excluded(comparison: Comparison) -> list[str]:

@@ -152,9 +152,9 @@ def _opened(setup: Setup, folder: RunDir) -> tuple[RunState, int]:
     folder.truncate_after(done)
     folder.write_json("environment.json", environment.collect())
     setup.partition.save(folder.path / "partition")
-    card = partition.card(
-        setup.partition, setup.dataset.classes, batch_size=setup.config.batch_size
-    )
+    names = partition.client_names(setup.partition, setup.dataset.groups)
+    batch_size = setup.config.batch_size
+    card = partition.card(setup.partition, setup.dataset.classes, names, batch_size=batch_size)
     folder.write_json("card.json", {**card, "test_rule": setup.dataset.test_rule})
     folder.start(resumed_from=done if latest is not None else None, notes=notes)
     return state, done

@@ -34,7 +34,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
 def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, here):
-    names: dict[str, object] = {"__name__": f"page_{page.stem.replace('-', '_')}"}
+    names: dict[str, object] = {"__name__": "__main__"}  # what a reader's script would have
     for block in runnable(page):
         if block.marked("not run") is not None:
             continue

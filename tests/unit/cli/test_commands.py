@@ -247,3 +247,12 @@ def test_a_diverged_run_has_no_result_in_its_summary():
     assert lines["bytes"] == "1,280 up, 128 down"
     kept = summary({"final": {"accuracy": 0.0, "round": 3}})
     assert kept["accuracy"] == "0.00% after round 3 (the result)"
+
+
+def test_a_partition_by_group_calls_its_clients_by_their_names(cli, tmp_path):
+    rows = "\n".join(f"{i},{('north', 'x[red]')[i % 2]},{i // 2 % 2}" for i in range(40))
+    (tmp_path / "sites.csv").write_text("x,site,label\n" + rows + "\n")
+    result = cli("partition", "--data=sites.csv", "--client=site", "--partition=by_group")
+    assert result.exit_code == 0, result.output
+    assert "north" in result.output
+    assert "x[red]" in result.output

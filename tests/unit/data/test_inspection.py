@@ -29,7 +29,7 @@ def test_a_table_is_described_as_a_run_would_see_it(write):
     text = printed(found)
     for word in (
         "[b]who",
-        "10 training and 10 test rows",
+        "10 training and 10 test rows, 1 input column",
         "50 % of the rows",
         "classes",
         "clients",
@@ -64,4 +64,13 @@ def test_many_clients_are_cut_and_said(write):
     text = "u,who,y\n" + "".join(f"{i},c{i // 2},{i % 2}\n" for i in range(200))
     shown = printed(data.inspect(write("a.csv", text), label="y", client="who"))
     assert "100 clients, the first 40 shown" in shown
+    assert "training and 40 test rows, 1 input column\n" in shown
     assert "training rows per client" in shown
+
+
+def test_one_client_is_not_called_clients(write):
+    text = "u,v,who,y\n" + "".join(f"{i},{i},p,{i % 2}\n" for i in range(100))
+    shown = printed(data.inspect(write("a.csv", text), label="y", client="who"))
+    assert "80 training and 20 test rows, 2 input columns" in shown
+    assert "\n1 client\n" in shown
+    assert "0 clients without any" in shown

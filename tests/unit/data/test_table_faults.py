@@ -68,9 +68,36 @@ def test_all_columns_that_are_not_numeric_are_named_at_once(write):
 
 
 def test_a_single_bad_cell_is_named_with_its_row(write):
+    path = write("a.csv", CLEAN + "4,x7,1\n")
+    told = "1 column is not numeric: 'v' (1 of 9 cells is not a number: 'x7' in row 9 (line 10))"
+    refused(path, told, "missing='drop'")
+
+
+@pytest.mark.parametrize("categorical", ["refuse", "onehot"])
+def test_a_column_of_numbers_with_a_few_other_cells_is_no_category(write, categorical):
+    cells = [str(i) for i in range(80)]
+    cells[3] = "-"
+    text = "u,v,y\n" + "".join(f"{i},{cell},{i % 2}\n" for i, cell in enumerate(cells))
     refused(
-        write("a.csv", CLEAN + "4,x7,1\n"), "'v' (1 of 9 cells, such as 'x7' in row 9 (line 10))"
+        write("a.csv", text),
+        "'v' (1 of 80 cells is not a number: '-' in row 4 (line 5))",
+        categorical=categorical,
     )
+    more = write("b.csv", text.replace("9,9,1\n", "9,?!,1\n"))
+    refused(more, "'v' (2 of 80 cells are not numbers, such as '-' in", categorical=categorical)
+
+
+def test_numbers_with_a_few_decimal_commas_keep_their_hint(write):
+    body = "".join(f"{i}.5;{i % 2}\n" for i in range(20))
+    path = write("a.csv", "u;y\n" + body + "3,5;1\n")
+    for categorical in ("refuse", "onehot"):
+        refused(path, "'3,5'", "decimal=','", separator=";", categorical=categorical)
+
+
+def test_a_column_of_names_with_some_numbers_is_a_category(write):
+    text = "u,y\n" + "".join(f"{'ab12'[i % 4]},{i % 2}\n" for i in range(40))
+    found = data.load(write("a.csv", text), label="y", categorical="onehot")
+    assert found.features == ("u=1", "u=2", "u=a", "u=b")
 
 
 def test_other_separators_are_recognised_and_asked_for(write):

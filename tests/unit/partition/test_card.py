@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fedloom.errors import PartitionError
-from fedloom.partition import card, heatmap, make, measure
+from fedloom.partition import card, client_names, heatmap, make, measure
 
 Y = np.random.RandomState(0).randint(0, 4, 1000)
 STRANGE = ["$x_1$ costs $5", "a_very_long_name_that_goes_on_and_on", "line\nbreak", "<b>&"]
@@ -121,3 +121,50 @@ def test_drawing_leaves_global_state_alone():
     from matplotlib import pyplot as plt
 
     assert figure.number if hasattr(figure, "number") else not plt.get_fignums()
+
+
+IDS = np.array([2, 0, 1, 0, 2, 2, 1, 0] * 20)
+PLACES = ("oslo", "rome", "a town with a very long name")
+
+
+def test_a_client_that_is_one_group_bears_its_name():
+    partition = make("by_group", np.arange(160) % 4, None, seed=3, groups=IDS)
+    names = client_names(partition, PLACES)
+    assert sorted(names) == sorted(PLACES)
+    for client, name in enumerate(names):
+        assert set(IDS[partition.rows(client)]) == {PLACES.index(name)}
+    entries = card(partition, client_names=names)["clients"]
+    assert [entry["name"] for entry in entries] == list(names)
+    assert [entry["name"] for entry in card(partition)["clients"]] == [None] * 3
+    ticks = heatmap(partition, client_names=names).axes[1].get_xticklabels()
+    assert {"oslo", "rome"} < {tick.get_text() for tick in ticks}
+
+
+def test_ids_that_are_text_are_the_names(tmp_path):
+    ids = np.array(PLACES)[IDS]
+    partition = make("by_group", np.arange(160) % 4, None, seed=3, groups=ids)
+    names = client_names(partition)
+    assert [set(ids[partition.rows(i)]) for i in range(3)] == [{name} for name in names]
+    partition.save(tmp_path / "p")
+    assert client_names(partition.load(tmp_path / "p", np.arange(160) % 4)) == names
+
+
+def test_clients_of_several_groups_and_of_other_strategies_have_no_names():
+    assert client_names(make("by_group", np.arange(160) % 4, 2, seed=0, groups=IDS)) is None
+    assert client_names(make("iid", Y, 3, seed=0), PLACES) is None
+
+
+def test_names_must_fit_the_clients_and_the_ids():
+    partition = make("by_group", np.arange(160) % 4, None, seed=3, groups=IDS)
+    with pytest.raises(PartitionError, match="2 client names for 3 clients"):
+        card(partition, client_names=PLACES[:2])
+    with pytest.raises(PartitionError, match="not positions in the 2 group names"):
+        client_names(partition, PLACES[:2])
+
+
+def test_a_small_client_is_named_in_its_warning():
+    ids = np.array([0] * 5 + [1] * 155)
+    partition = make("by_group", np.arange(160) % 4, None, seed=3, groups=ids)
+    names = client_names(partition, PLACES)
+    (warning,) = card(partition, client_names=names, batch_size=64)["warnings"]
+    assert warning == "1 client holds fewer rows than one batch of 64: oslo"

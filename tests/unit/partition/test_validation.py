@@ -171,3 +171,16 @@ def test_real_is_the_natural_split_that_the_data_have():
 def test_the_spec_may_name_the_number_of_clients(option):
     assert make(f"iid({option}=5)", Y, None, seed=0).num_clients == 5
     assert make(f"iid({option}=5)", Y, 5, seed=0).num_clients == 5
+
+
+@pytest.mark.parametrize(
+    ("spec", "key"),
+    [
+        ("label_count(k=2, beta=3)", "beta"),
+        ("label_count(k=2, alpha=3)", "alpha"),
+        ("iid(lda_variant=pure)", "lda_variant"),
+    ],
+)
+def test_an_option_is_named_as_it_was_written(spec, key):
+    with pytest.raises(PartitionError, match=f"has no option '{key}'"):
+        make(spec, [0, 1] * 20, 2, seed=0)

@@ -136,17 +136,18 @@ def evaluation(place: int, accuracy: float | None) -> dict[str, Any]:
     }
 
 
-def write_local(path: Path, accuracies: list[float], *, seed: int = 0) -> Path:
+def write_local(path: Path, accuracies: list[float | None], *, seed: int = 0) -> Path:
     """The reference of clients that train alone; one own model for each value."""
     alone = {"role": "local", "label": "local", "constant_prediction": "0"}
     folder = write_run(path, "fedavg", seed=seed, result=alone)
+    known = [value for value in accuracies if value is not None]
     line = {
         "event": "personal",
         "round": 20,
-        "accuracy_mean": float(np.mean(accuracies)),
+        "accuracy_mean": float(np.mean(known)),
         "accuracy_weighted": 0.5,
-        "std": float(np.std(accuracies, ddof=1)),
-        "num_clients": len(accuracies),
+        "std": float(np.std(known, ddof=1)),
+        "num_clients": len(known),
         "per_client": accuracies,
     }
     with (folder / "events.jsonl").open("a", encoding="utf-8") as file:

@@ -169,3 +169,32 @@ def test_tuning_shows_every_candidate_and_that_it_was_chosen_on_validation_data(
 def test_an_empty_history_makes_a_page_that_says_no_data(tmp_path):
     text = rendered(write_run(tmp_path / "a", accuracy=[]))
     assert "no data" in Reader(text).text
+
+
+def test_a_line_of_a_single_point_has_a_dot_in_the_legend(tmp_path):
+    write_compare(tmp_path / "c", {"fedavg": [0.8, 0.9]})
+    text = rendered(tmp_path / "c")
+    legend = text[text.index('<ul class="legend">') :]
+    items = legend[: legend.index("</ul>")].split("</li>")
+    assert ['class="dot"' in item for item in items if "<li>" in item] == [False, False, True]
+    assert "local" in items[2]
+
+
+@pytest.mark.parametrize("path", ["/home/me/study/train.csv", "study\\\\train.csv", "train.csv"])
+def test_own_files_are_titled_by_their_name(tmp_path, path):
+    text = Reader(
+        rendered(
+            write_run(tmp_path / "a", config={"data": path, "clients": 1}, result={"data": "train"})
+        )
+    ).text
+    assert text.startswith("fedavg on train.csv · FedLoom")
+    (one,) = compare(gather(tmp_path / "a").runs)
+    assert one.title == "train.csv · label_dirichlet(alpha=0.5) · 1 client"
+
+
+def test_long_digests_are_cut_wherever_they_stand(tmp_path):
+    for seed in (0, 1):
+        write_run(tmp_path / f"a{seed}", seed=seed, config={"partition_digest": f"{seed}" * 64})
+    text = Reader(rendered(str(tmp_path / "*"))).text
+    assert f"{'0' * 12}… | {'1' * 12}…" in text
+    assert "0" * 13 not in text

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from fedloom.reporting import look, plot, series
 from fedloom.reporting.gather import gather
 from fedloom.reporting.summary import compare
-from tests.unit.reporting.synthetic import write_run
+from tests.unit.reporting.synthetic import write_compare, write_run
 
 NASTY = ["a_b", "$5", "100%", "猫", "x" * 60]
 
@@ -154,3 +154,25 @@ def test_a_card_without_a_count_matrix_has_no_heat_map():
         [[1, 2]],
         ["a", "b"],
     )
+
+
+def test_clients_with_names_stand_under_the_heat_map():
+    names = ["oslo", "a hospital with a long name", "rome"]
+    figure = plot.heatmap([[1, 2], [3, 4], [0, 5]], ["a", "b"], "title", names)
+    ticks = [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
+    assert ticks == ["oslo", "a hospital with a l…", "rome"]
+    plain = plot.heatmap([[1, 2], [3, 4], [0, 5]], ["a", "b"], "title")
+    assert figure.get_figheight() > plain.get_figheight()
+
+
+def test_a_single_point_has_its_marker_in_the_legend_and_no_line(tmp_path):
+    write_compare(tmp_path / "c", {"fedavg": [0.8, 0.9]})
+    (one,) = compare(gather(tmp_path / "c").runs)
+    legend = plot.curves(one, "accuracy").axes[0].get_legend()
+    lines = {
+        text.get_text(): line
+        for text, line in zip(legend.get_texts(), legend.get_lines(), strict=True)
+    }
+    assert lines["local"].get_linestyle() == "None"
+    assert lines["local"].get_marker() != "None"
+    assert lines["fedavg"].get_linestyle() != "None"

@@ -88,6 +88,8 @@ def test_stability_is_the_deviation_of_the_last_ten_and_the_largest_fall():
     assert calm.largest_drop == pytest.approx(0.7)
     assert stats.stability(Curve((1,), (0.5,))) == stats.Stability(None, None)
     assert stats.stability(Curve((1, 2), (0.1, 0.2))).largest_drop == 0
+    assert stats.stability(Curve(tuple(range(9)), values[:9])).std_last_10 is None
+    assert stats.stability(Curve(tuple(range(10)), values[:10])).std_last_10 is not None
 
 
 @given(st.lists(st.lists(shares, min_size=3, max_size=3), min_size=1, max_size=4))

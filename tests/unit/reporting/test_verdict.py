@@ -1,3 +1,8 @@
+import shutil
+
+import numpy as np
+from scipy.special import stdtrit
+
 from fedloom.reporting.gather import gather
 from fedloom.reporting.summary import compare
 from fedloom.reporting.verdict import verdict
@@ -76,3 +81,37 @@ def test_a_winner_at_the_level_of_the_most_frequent_class_is_called_no_better(tm
     write_run(tmp_path / "a", accuracy=[0.764], result={"constant_baseline": 0.764})
     sentences = said(tmp_path / "a")
     assert "No method is better than always giving the most frequent class (76.40 %)." in sentences
+
+
+def test_the_lead_over_a_reference_comes_with_its_paired_interval(comparison):
+    gaps = np.array([0.861 - 0.93, 0.864 - 0.932, 0.855 - 0.934])
+    width = stdtrit(2, 0.975) * gaps.std(ddof=1) / np.sqrt(3)
+    low, high = (
+        f"{100 * end:.2f}".replace("-", "\u2212")
+        for end in (gaps.mean() - width, gaps.mean() + width)
+    )
+    (sentence,) = (one for one in verdict(comparison) if "reference centralised" in one)
+    assert sentence == (
+        "The best method ends 7.20 points below the reference centralised "
+        f"(91.92 %; 95 % interval {low} to {high}, 3 pairs)."
+    )
+
+
+def test_in_a_tie_the_one_that_costs_more_is_named(tmp_path):
+    finals = {"fedavg": [1.0, 1.0], "scaffold": [1.0, 1.0], "fedprox": [0.9, 0.9]}
+    sentences = fed(tmp_path, finals, accuracy=[0.5, 1.0])
+    assert (
+        "scaffold takes 2.00 times the bytes and 1.17 times the training seconds of fedavg."
+        in sentences
+    )
+    assert not any(one.startswith("It ") for one in sentences)
+
+
+def test_a_reference_that_shares_one_of_several_trials_says_so(tmp_path):
+    path = write_compare(tmp_path / "c", {"fedavg": [0.8, 0.9]})
+    shutil.rmtree(path / "centralised" / "trial-1")
+    (sentence,) = (one for one in said(path) if "reference centralised" in one)
+    assert sentence == (
+        "The best method ends 13.00 points below the reference centralised "
+        "(91.72 %; in the one trial they share)."
+    )

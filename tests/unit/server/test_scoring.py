@@ -35,6 +35,17 @@ def test_means_over_clients_are_given_both_by_clients_and_by_examples(make):
     assert line["num_clients"] == len(setup.sizes)
 
 
+def test_clients_that_are_one_group_are_scored_under_its_name(make):
+    setup = prepare(make(method="local", partition="by_group", clients=None, client="who"))
+    line = score_personal(setup, begin(setup), 0)
+    held = [setup.dataset.groups_train[setup.partition.rows(i)] for i in range(len(setup.sizes))]
+    assert [{setup.dataset.groups[g] for g in part} for part in held] == [
+        {name} for name in line["client_names"]
+    ]
+    other = prepare(make(method="local"))
+    assert "client_names" not in score_personal(other, begin(other), 0)
+
+
 def test_one_clients_own_model_moves_that_clients_score_alone(make):
     setup = prepare(make(method="local"))
     own = {c: {"own": always(setup, 1)} for c in range(len(setup.sizes))}
