@@ -65,11 +65,8 @@ def _make(config: RunConfig, save: Path | None, heatmap: Path | None) -> None:
     from fedloom import data, partition
     from fedloom.server.setup import make_partition
 
-    if heatmap is not None and (heatmap.suffix not in PICTURES or not heatmap.parent.is_dir()):
-        raise ConfigError(
-            f"--heatmap {heatmap}: expected a file in a folder that exists, ending in "
-            + ", ".join(PICTURES)
-        )
+    if heatmap is not None:
+        _make_room(heatmap)
     rows = data.load(
         config.data, data_dir=config.data_dir, seed=config.data_seed, **config.data_options
     )
@@ -84,6 +81,16 @@ def _make(config: RunConfig, save: Path | None, heatmap: Path | None) -> None:
     if heatmap is not None:
         partition.heatmap(made, rows.classes, names).savefig(heatmap)
         show.line(f"heat map in {heatmap}")
+
+
+def _make_room(picture: Path) -> None:
+    """Refuse a picture that can't be written, before any work."""
+    if picture.suffix not in PICTURES:
+        raise ConfigError(f"--heatmap {picture}: expected a name in {', '.join(PICTURES)}")
+    try:
+        picture.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"--heatmap {picture}: {error.strerror}") from None
 
 
 def register(app: typer.Typer) -> None:
