@@ -19,9 +19,8 @@ class Scaffold(Method):
 
     `correction="post_step"` corrects outside momentum and divides by K lr; `"gradient"` corrects
     the gradient and divides by the travel of a unit gradient through the same optimizer (mixing
-    the two diverges). `c_weights="match"` gives c the weights of the model's mean, a_i = n_i /
-    (all examples);
-    `"uniform"` is the paper's a_i = 1/N. Sums run over the cohort; c_i starts at 0.
+    the two diverges). `c_weights="match"` gives c the weights of the model's mean, a_i = n_i over
+    all examples; `"uniform"` is the paper's a_i = 1/N. Sums run over the cohort; c_i starts at 0.
 
     Source: Karimireddy et al., SCAFFOLD: Stochastic Controlled Averaging for Federated Learning,
     ICML 2020, arXiv:1910.06378, Alg. 1.
