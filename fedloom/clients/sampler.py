@@ -1,10 +1,14 @@
 """Which clients take part in a round.
 
 A cohort depends on (seed, round) and the population alone, so every method sees the same one.
+What a sampler needs of the whole population is computed once a run; a round then costs what its
+cohort costs, whatever the population (`by_size` alone looks at every client in every round).
 """
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -12,8 +16,33 @@ from fedloom.errors import ConfigError, nearest
 from fedloom.rng import stream
 from fedloom.spec import Spec, parse
 
-Sampler = Callable[[int, int, np.ndarray, int], np.ndarray]
-"""(seed, round, sizes [N], cohort size) -> sorted client ids."""
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """All clients of a run, and what samplers ask of them more than once."""
+
+    seed: int
+    sizes: np.ndarray
+    """int64 [N], training rows of each client."""
+
+    @cached_property
+    def eligible(self) -> np.ndarray:
+        """int64, sorted ids of the clients with data."""
+        return np.flatnonzero(self.sizes > 0)
+
+    @cached_property
+    def turns(self) -> np.ndarray:
+        """The same ids in the random order of `round_robin`."""
+        return self.eligible[stream(self.seed, "turns").permutation(len(self.eligible))]
+
+    @cached_property
+    def log_sizes(self) -> np.ndarray:
+        """float64, of the eligible clients."""
+        return np.log(self.sizes[self.eligible])
+
+
+Sampler = Callable[[Population, int, int], np.ndarray]
+"""(population, round, cohort size) -> sorted client ids."""
 
 
 def cohort_size(num_clients: int, participation: float = 1.0, cohort: int | None = None) -> int:
@@ -27,31 +56,47 @@ def cohort_size(num_clients: int, participation: float = 1.0, cohort: int | None
     return max(1, math.floor(participation * num_clients + 0.5 + 1e-9))
 
 
-def uniform(seed: int, round: int, sizes: np.ndarray, count: int) -> np.ndarray:
+def uniform(population: Population, round: int, count: int) -> np.ndarray:
     """Every client with data is equally likely; without replacement."""
-    eligible = np.flatnonzero(sizes > 0)
-    chosen = stream(seed, "cohort", round).permutation(len(eligible))[:count]
-    return np.sort(eligible[chosen])
+    eligible = population.eligible
+    chosen = _distinct(stream(population.seed, "cohort", round), len(eligible), count)
+    return eligible[np.sort(chosen)]
 
 
-def by_size(seed: int, round: int, sizes: np.ndarray, count: int) -> np.ndarray:
+def by_size(population: Population, round: int, count: int) -> np.ndarray:
     """Clients are drawn without replacement with chances in proportion to their examples.
 
     Gumbel keys: the `count` largest of log n_i + Gumbel noise (Efraimidis and Spirakis, 2006).
     Large clients are preferred twice if the method also weighs by examples; `weighting="uniform"`
-    avoids it.
+    avoids it. Draws one key for every client in each round.
     """
-    eligible = np.flatnonzero(sizes > 0)
-    keys = np.log(sizes[eligible]) + stream(seed, "cohort", round).gumbel(size=len(eligible))
+    eligible = population.eligible
+    draw = stream(population.seed, "cohort", round)
+    keys = population.log_sizes + draw.gumbel(size=len(eligible))
     return np.sort(eligible[np.argsort(-keys, kind="stable")[:count]])
 
 
-def round_robin(seed: int, round: int, sizes: np.ndarray, count: int) -> np.ndarray:
+def round_robin(population: Population, round: int, count: int) -> np.ndarray:
     """Clients take turns in one fixed random order; nobody waits longer than N / cohort rounds."""
-    eligible = np.flatnonzero(sizes > 0)
-    order = stream(seed, "turns").permutation(len(eligible))
-    turns = (np.arange(count) + (round - 1) * count) % len(eligible)
-    return np.sort(eligible[order[np.unique(turns)]])
+    order = population.turns
+    turns = (np.arange(count) + (round - 1) * count) % len(order)
+    return np.sort(order[np.unique(turns)])
+
+
+def _distinct(draw: np.random.RandomState, bound: int, count: int) -> np.ndarray:
+    """`count` different numbers below `bound`, every such set equally likely.
+
+    The first different values of a stream of draws; of more than half, those left out are drawn.
+    """
+    if 2 * count > bound:
+        stays = np.ones(bound, bool)
+        stays[_distinct(draw, bound, bound - count)] = False
+        return np.flatnonzero(stays)
+    found = np.empty(0, np.int64)
+    while len(found) < count:
+        drawn = np.concatenate([found, draw.randint(bound, size=count, dtype=np.int64)])
+        found = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
+    return found[:count]
 
 
 _SAMPLERS: dict[str, Sampler] = {

@@ -7,6 +7,8 @@ from fedloom.data.dataset import Features
 from fedloom.errors import DataError
 from fedloom.rng import stream
 
+MARKED = 1 << 22  # bytes of rows looked at together
+
 
 def stratified(labels: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows of the training and of the test part, int64, ascending and disjoint.
@@ -56,8 +58,23 @@ def repeated(x_train: Features, x_test: Features) -> int:
     if issparse(x_train):
         seen = wanted.intersection(_keys(x_train))
     else:
-        seen = {key for key in (row.tobytes() for row in x_train) if key in wanted}
+        marks = np.sort(_marks(x_test))
+        candidates = []
+        step = max(1, MARKED // max(1, x_train[:1].nbytes))
+        for start in range(0, len(x_train), step):
+            block = x_train[start : start + step]
+            found = _marks(block)
+            place = np.searchsorted(marks, found).clip(max=len(marks) - 1)
+            candidates.append(start + np.flatnonzero(marks[place] == found))
+        seen = wanted.intersection(_keys(x_train[np.concatenate(candidates)]))
     return sum(key in seen for key in test)
+
+
+def _marks(x: np.ndarray) -> np.ndarray:
+    """uint64 [n], the same for equal rows and seldom for others: a random sum of their bytes."""
+    flat = np.ascontiguousarray(x).reshape(len(x), -1)
+    words = flat.view(np.uint32 if flat.strides[0] % 4 == 0 else np.uint8)
+    return words @ stream(0, "marks").randint(2**62, size=words.shape[1]).astype(np.uint64)
 
 
 def remarks(

@@ -104,12 +104,31 @@ def code_array(
         )
     if values.dtype.kind not in "fiubUS":
         raise DataError(f"{what}: expected numbers or text, got {values.dtype}")
+    if values.dtype.kind in "iu":
+        codes, distinct = whole_numbers(values)
+        return codes, tuple(map(str, distinct.tolist())), ()
     unique, inverse = np.unique(values, return_inverse=True)
     texts = [item.decode() if isinstance(item, bytes) else str(item).strip() for item in unique]
     if "" in texts:
         rows = np.flatnonzero(inverse == texts.index(""))
         raise DataError(f"{what}: {len(rows)} values are blank, the first in row {rows[0] + 1}")
     return code(texts, inverse.reshape(-1), what, lambda row: f"row {row + 1}", is_label)
+
+
+def whole_numbers(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Integers [n] -> positions int64 [n] among the sorted distinct ones, and those.
+
+    Counts where the range allows it, which takes a fraction of the time and memory of sorting.
+    """
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    if high - low > 4 * len(values) + 1_000_000:
+        distinct, codes = np.unique(values, return_inverse=True)
+        return codes.reshape(-1), distinct
+    wide = values if values.dtype == np.uint64 else values.astype(np.int64, copy=False)
+    shifted = (wide - low if low else wide).astype(np.int64, copy=False)
+    present = np.bincount(shifted, minlength=high - low + 1) > 0
+    codes = (np.cumsum(present, dtype=np.int64) - 1)[shifted]
+    return codes, np.flatnonzero(present).astype(wide.dtype) + wide.dtype.type(low)
 
 
 def one_hot(values: np.ndarray, what: str) -> tuple[np.ndarray, tuple[str, ...], tuple[str, ...]]:

@@ -7,12 +7,13 @@ from fedloom.partition.make import confirm, make
 from fedloom.partition.matching import match_test, resampled
 from fedloom.partition.measure import Skew, measure
 from fedloom.partition.naming import client_names
-from fedloom.partition.partition import Partition
+from fedloom.partition.partition import Partition, Rows
 from fedloom.partition.registry import names, resolve
 
 __all__ = [
     "NOISE_RULES",
     "Partition",
+    "Rows",
     "Skew",
     "card",
     "client_names",

@@ -1,6 +1,6 @@
 """The partition card: what was asked for, what came out, and what to mind."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,11 +8,13 @@ import numpy as np
 from fedloom.errors import PartitionError
 from fedloom.partition.make import few
 from fedloom.partition.measure import Skew, measure
-from fedloom.partition.naming import labels_of
+from fedloom.partition.naming import Picked, check_names
 from fedloom.partition.partition import Partition
 
 LISTED_CLIENTS = 1_000
 LISTED_CELLS = 20_000
+SAMPLED_CLIENTS = 20
+PERCENTS = (1, 5, 10, 25, 50, 75, 90, 95, 99)
 
 
 def card(
@@ -24,15 +26,22 @@ def card(
 ) -> dict[str, Any]:
     """Plain data for JSON: settings, fingerprints, sizes, measured skew and warnings.
 
-    Per-client lists are there up to 1,000 clients and the count matrix up to 20,000 cells, else
-    None; the quantiles are always there. `class_names` default to the labels themselves;
-    `client_names` (see `naming.client_names`) stand with the clients, None without them. With
-    `batch_size`, clients that can't fill one batch are warned of.
+    All clients are listed up to 1,000, and the count matrix up to 20,000 cells. Beyond that these
+    are None, `shortened` says so in a sentence each, and in place of the clients there are
+    percentiles of their sizes (`size_percentiles`) and an even sample (`client_sample`).
+    `class_names` default to the labels themselves; `client_names` (see `naming.client_names`) stand
+    with the clients, None without them. With `batch_size`, clients that can't fill one batch are
+    warned of.
     """
     names = names_of(partition, class_names)
-    called = None if client_names is None else labels_of(partition, client_names)
+    if client_names is not None:
+        check_names(partition, client_names)
     skew = measure(partition)
     listed = partition.num_clients <= LISTED_CLIENTS
+    everybody = np.arange(partition.num_clients)
+    cells = skew.counts.size <= LISTED_CELLS
+    sample = everybody if listed else _evenly(partition.num_clients)
+    described = _clients(skew, client_names, sample)
     lost = np.bincount(partition.positions[partition.dropped] + 1, minlength=len(names) + 1)[1:]
     return {
         **partition.settings,
@@ -47,11 +56,12 @@ def card(
         "sizes": _spread(skew.sizes),
         "classes_per_client": _spread(skew.classes_per_client),
         "skew": _numbers(skew),
-        "clients": _clients(skew, called) if listed else None,
-        "count_matrix": (
-            partition.count_matrix.tolist() if partition.count_matrix.size <= LISTED_CELLS else None
-        ),
-        "warnings": [*partition.warnings, *_batches(partition, batch_size, called)],
+        "clients": described if listed else None,
+        "count_matrix": skew.counts.tolist() if cells else None,
+        **({} if listed else {"size_percentiles": _percentiles(skew.sizes)}),
+        **({} if listed else {"client_sample": described}),
+        "shortened": [*_shortened(partition, listed, cells)],
+        "warnings": [*partition.warnings, *_batches(partition, batch_size, client_names)],
     }
 
 
@@ -77,17 +87,44 @@ def _numbers(skew: Skew) -> dict[str, float | int]:
     }
 
 
-def _clients(skew: Skew, names: list[str] | None) -> list[dict[str, str | float | int | None]]:
+def _clients(
+    skew: Skew, names: Sequence[str] | None, which: np.ndarray
+) -> list[dict[str, str | float | int | None]]:
     return [
         {
-            "name": names[i] if names else None,
+            "client": i,
+            "name": None if names is None else str(names[i]),
             "size": int(skew.sizes[i]),
             "classes": int(skew.classes_per_client[i]),
             "tv": float(skew.tv_per_client[i]) if skew.sizes[i] else None,
             "entropy": float(skew.entropy_per_client[i]) if skew.sizes[i] else None,
         }
-        for i in range(len(skew.sizes))
+        for i in which.tolist()
     ]
+
+
+def _evenly(count: int) -> np.ndarray:
+    """Clients from the first to the last, evenly spaced."""
+    return np.linspace(0, count - 1, SAMPLED_CLIENTS).round().astype(np.int64)
+
+
+def _percentiles(values: np.ndarray) -> dict[str, float]:
+    found = np.percentile(values, PERCENTS)
+    return {str(percent): float(value) for percent, value in zip(PERCENTS, found, strict=True)}
+
+
+def _shortened(partition: Partition, listed: bool, cells: bool) -> Iterator[str]:
+    clients, classes = partition.num_clients, partition.num_classes
+    if not listed:
+        yield (
+            f"clients: of {clients:,} clients, {SAMPLED_CLIENTS} evenly spaced ones are described "
+            "(client_sample); the partition's files hold all"
+        )
+    if not cells:
+        yield (
+            f"count_matrix: {clients:,} clients x {classes:,} classes are left out; the "
+            "partition's files and the labels give them"
+        )
 
 
 def _spread(values: np.ndarray) -> dict[str, float]:
@@ -103,12 +140,14 @@ def _spread(values: np.ndarray) -> dict[str, float]:
     }
 
 
-def _batches(partition: Partition, batch_size: int | None, names: list[str] | None) -> list[str]:
+def _batches(
+    partition: Partition, batch_size: int | None, names: Sequence[str] | None
+) -> list[str]:
     if batch_size is None:
         return []
     small = np.flatnonzero((partition.sizes < batch_size) & (partition.sizes > 0))
     if not len(small):
         return []
-    ids = few([names[i] for i in small] if names else small.tolist())
+    ids = few(small.tolist() if names is None else Picked(names, small))
     many = f"{len(small)} clients hold" if len(small) > 1 else "1 client holds"
     return [f"{many} fewer rows than one batch of {batch_size}: {ids}"]

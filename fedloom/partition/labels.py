@@ -27,9 +27,10 @@ def encode(values: Any, what: str = "labels") -> tuple[np.ndarray, np.ndarray]:
         distinct, place = np.unique(array, return_inverse=True)
         return place.astype(np.int64).reshape(-1), distinct
     # Counting is several times faster than sorting, and labels are small integers.
-    present = np.bincount(array - low, minlength=high - low + 1) > 0
-    place = np.cumsum(present) - 1
-    return place[array - low].astype(np.int64), np.flatnonzero(present).astype(np.int64) + low
+    shifted = array - low if low else array
+    present = np.bincount(shifted, minlength=high - low + 1) > 0
+    place = np.cumsum(present, dtype=np.int64) - 1
+    return place[shifted], np.flatnonzero(present).astype(np.int64) + low
 
 
 def align(values: Any, classes: Sequence[int | str], what: str = "labels") -> np.ndarray:
@@ -74,7 +75,7 @@ def _plain(array: np.ndarray, what: str) -> np.ndarray:
         raise PartitionError(f"{what} must be integers or text, not {array.dtype}")
     if array.dtype.kind == "u" and int(array.max()) > np.iinfo(np.int64).max:
         raise PartitionError(f"{what} hold {array.max()}, which is beyond 64-bit integers")
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)
 
 
 def _from_objects(array: np.ndarray, what: str) -> np.ndarray:

@@ -4,13 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedloom.partition.partition import Partition
+from fedloom.partition.partition import BLOCK, Partition
 
 
 @dataclass(frozen=True, eq=False)
 class Skew:
     """Measured skew; means leave empty clients out, and `num_empty` counts them."""
 
+    counts: np.ndarray
+    """int64 [N, C] rows of each class at each client."""
     sizes: np.ndarray
     """int64 [N] rows a client."""
     classes_per_client: np.ndarray
@@ -37,14 +39,18 @@ def measure(partition: Partition) -> Skew:
     """Label and quantity skew of a partition."""
     counts, sizes = partition.count_matrix, partition.sizes
     full = sizes > 0
-    shares = counts[full] / sizes[full, None]  # [N', C]
     whole = partition.class_counts / max(1, int(partition.class_counts.sum()))
     tv = np.full(len(sizes), np.nan)
-    tv[full] = np.abs(shares - whole).sum(1) / 2
     entropy = np.full(len(sizes), np.nan)
-    entropy[full] = _entropy(shares)
+    step = max(1, BLOCK // partition.num_classes)
+    for start in range(0, len(sizes), step):
+        here = start + np.flatnonzero(full[start : start + step])
+        shares = counts[here] / sizes[here, None]  # [N', C]
+        tv[here] = np.abs(shares - whole).sum(1) / 2
+        entropy[here] = _entropy(shares)
     weight = sizes[full] / sizes.sum()
     return Skew(
+        counts=counts,
         sizes=sizes,
         classes_per_client=(counts > 0).sum(1),
         tv_per_client=tv,

@@ -12,9 +12,10 @@ import numpy as np
 
 from fedloom.errors import PartitionError
 from fedloom.partition.labels import fingerprint
-from fedloom.partition.problem import NO_ROWS
+from fedloom.partition.problem import NO_ROWS, offsets_of
 
 FORMAT_VERSION = 1
+BLOCK = 2**20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,15 +84,21 @@ class Partition:
     @property
     def indices(self) -> "Rows":
         """The rows of every client, as a sequence of read-only views."""
-        return Rows(self)
+        return Rows(self.order, self.offsets)
 
     @cached_property
     def count_matrix(self) -> np.ndarray:
         """int64 [N, C] rows of each class at each client."""
-        owner = np.repeat(np.arange(self.num_clients), self.sizes)
-        cells = self.num_clients * self.num_classes
-        counts = np.bincount(owner * self.num_classes + self.positions[self.order], minlength=cells)
-        return counts.reshape(self.num_clients, self.num_classes)
+        width = self.num_classes
+        counts = np.empty((self.num_clients, width), np.int64)
+        for first, last in blocks(self.offsets):
+            owner = np.repeat(np.arange(last - first), self.sizes[first:last])
+            rows = self.order[self.offsets[first] : self.offsets[last]]
+            cells = np.bincount(
+                owner * width + self.positions[rows], minlength=(last - first) * width
+            )
+            counts[first:last] = cells.reshape(-1, width)
+        return counts
 
     @cached_property
     def class_counts(self) -> np.ndarray:
@@ -155,13 +162,34 @@ class Partition:
 
 
 class Rows(Sequence[np.ndarray]):
-    """The clients' rows as a sequence, formed on demand."""
+    """Every client's rows as a sequence of views, formed on demand.
 
-    def __init__(self, partition: Partition) -> None:
-        self._partition = partition
+    Those of client i are `order[offsets[i] : offsets[i + 1]]`.
+
+    >>> rows = Rows.of([np.array([4, 1]), np.array([0])])
+    >>> rows[1].tolist(), rows.sizes.tolist()
+    ([0], [2, 1])
+    """
+
+    def __init__(self, order: np.ndarray, offsets: np.ndarray) -> None:
+        self.order = order
+        """int64, rows of client 0, then of client 1, and so on."""
+        self.offsets = offsets
+        """int64 [N + 1]."""
+
+    @classmethod
+    def of(cls, parts: Sequence[np.ndarray]) -> "Rows":
+        """One sequence of the rows of each client."""
+        sizes = np.fromiter(map(len, parts), np.int64, len(parts))
+        return cls(np.concatenate([NO_ROWS, *parts]), offsets_of(sizes))
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """int64 [N] rows of each client."""
+        return np.diff(self.offsets)
 
     def __len__(self) -> int:
-        return self._partition.num_clients
+        return len(self.offsets) - 1
 
     @overload
     def __getitem__(self, client: int) -> np.ndarray: ...
@@ -169,11 +197,24 @@ class Rows(Sequence[np.ndarray]):
     def __getitem__(self, client: slice) -> list[np.ndarray]: ...
     def __getitem__(self, client: int | slice) -> np.ndarray | list[np.ndarray]:
         if isinstance(client, slice):
-            return [self._partition.rows(i) for i in range(*client.indices(len(self)))]
-        return self._partition.rows(client + len(self) if client < 0 else client)
+            return [self[i] for i in range(*client.indices(len(self)))]
+        if not -len(self) <= client < len(self):
+            raise IndexError(f"client {client} of {len(self)}")
+        place = client % len(self)
+        return self.order[self.offsets[place] : self.offsets[place + 1]]
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        return (self._partition.rows(client) for client in range(len(self)))
+        return (self[client] for client in range(len(self)))
+
+
+def blocks(offsets: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Clients first .. last - 1, and on, in blocks of about a million rows and clients at most."""
+    first, count = 0, len(offsets) - 1
+    while first < count:
+        fits = int(np.searchsorted(offsets, offsets[first] + BLOCK, "right")) - 1
+        last = min(max(fits, first + 1), first + BLOCK, count)
+        yield first, last
+        first = last
 
 
 def verify_rows(
@@ -191,6 +232,11 @@ def verify_rows(
                 f"the partition's {name} names row {odd}, outside 0 to {num_rows - 1}; it was "
                 "changed, or made for other data"
             )
+    if not overlapping and len(order) + len(dropped) == num_rows:
+        seen = np.zeros(num_rows, bool)
+        seen[order] = seen[dropped] = True
+        if seen.all():
+            return
     held = np.bincount(order, minlength=num_rows)
     if overlapping:
         held = np.minimum(held, 1)

@@ -86,10 +86,12 @@ def offsets_of(sizes: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
-def collect(rows: np.ndarray, owner: np.ndarray, num_clients: int) -> tuple[np.ndarray, np.ndarray]:
-    """(order, offsets) when rows[j] goes to client owner[j]; a client's rows keep their order."""
-    sizes = np.bincount(owner, minlength=num_clients)
-    return rows[stable_order(owner, num_clients)], offsets_of(sizes)
+def collect(
+    rows: np.ndarray | None, owner: np.ndarray, num_clients: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(order, offsets) when rows[j], or j itself, goes to client owner[j], in their order."""
+    order, sizes = stable_order(owner, num_clients), np.bincount(owner, minlength=num_clients)
+    return order if rows is None else rows[order], offsets_of(sizes)
 
 
 def stable_order(keys: np.ndarray, bound: int) -> np.ndarray:
@@ -101,8 +103,8 @@ def stable_order(keys: np.ndarray, bound: int) -> np.ndarray:
     order = np.argsort(keys.astype(np.uint16), kind="stable")
     if bound <= 2**16:
         return order
-    high = (keys >> 16).astype(np.uint16)
-    return order[np.argsort(high[order], kind="stable")]
+    high = (keys >> 16).astype(np.uint16)[order]
+    return order[np.argsort(high, kind="stable")]
 
 
 def deal(

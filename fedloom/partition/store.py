@@ -142,7 +142,9 @@ def _positions(record: dict[str, Any], labels: Any, path: Path) -> np.ndarray:
 
 def _array_sha256(array: np.ndarray) -> str:
     head = f"{array.dtype.str}|{array.shape}|".encode()
-    return hashlib.sha256(head + np.ascontiguousarray(array).tobytes()).hexdigest()
+    digest = hashlib.sha256(head)
+    digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def _record_sha256(record: dict[str, Any]) -> str:

@@ -16,6 +16,10 @@ from fedloom.server import tensorfile
 from fedloom.types import Params, State
 
 CHECKPOINT, MODEL = "fedloom checkpoint 1", "fedloom model 1"
+KEEP = 2
+"""Checkpoints that stay, so that a damaged one has another behind it."""
+RECORDS = ".bin"
+"""How the files of clients' memories end, which lie beside the checkpoints."""
 NAME = re.compile(r"round-(\d{6,})\.safetensors")
 
 Outline = list[list[Any]]
@@ -32,7 +36,7 @@ class Checkpoint(NamedTuple):
     """A sentence for each newer file that is damaged and so was passed over."""
 
 
-def save(folder: Path, round: int, state: State, meta: dict[str, Any], *, keep: int = 2) -> Path:
+def save(folder: Path, round: int, state: State, meta: dict[str, Any], *, keep: int = KEEP) -> Path:
     """Write `round-000010.safetensors`, whole or not at all; the newest `keep` files stay.
 
     `state` nests dictionaries whose keys are text or whole numbers (client ids) and whose leaves
@@ -80,7 +84,7 @@ def load_latest(folder: Path) -> Checkpoint | None:
             if _begins_as_pickle(path):
                 raise
             notes.append(f"{error}; the checkpoint before it is used")
-    others = [path.name for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+    others = [path.name for path in sorted(folder.iterdir()) if _foreign(path)]
     if not others:
         return None
     reasons = [note.partition("; the checkpoint")[0] for note in notes] or [
@@ -90,6 +94,10 @@ def load_latest(folder: Path) -> Checkpoint | None:
         f"no checkpoint in {folder} can be used: {'; '.join(reasons)}; restore one, or start "
         "the run again in another folder"
     )
+
+
+def _foreign(path: Path) -> bool:
+    return not path.name.startswith(".") and path.suffix != RECORDS
 
 
 def _begins_as_pickle(path: Path) -> bool:

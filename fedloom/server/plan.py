@@ -8,7 +8,11 @@ import numpy as np
 from fedloom import tree
 from fedloom.clients.batches import LocalWork
 from fedloom.config import RunConfig
+from fedloom.engine.allocator import keep_freed_memory
+from fedloom.engine.cohort import Engine
 from fedloom.models.flops import training_flops
+from fedloom.server import footprint
+from fedloom.server.footprint import Resident
 from fedloom.server.round import begin
 from fedloom.server.setup import Setup, prepare
 
@@ -40,13 +44,17 @@ class Plan:
 
 def plan(config: RunConfig) -> Plan:
     """Prepare a run, time a few steps, and say what the whole would take."""
+    keep_freed_memory()
+    start = footprint.resident()
     setup = prepare(config)
+    ready = footprint.resident()
     state = begin(setup)
     sent = setup.method.broadcast(state.server)
     cohorts = [setup.cohort(round) for round in range(1, min(config.rounds, 20) + 1)]
     steps = [sum(setup.engine.steps(int(c)) for c in cohort) for cohort in cohorts] or [0]
     per_round = float(np.mean(steps))
     seconds, up = _trial(setup)
+    footprint.score_once(setup, state)
     moving = 0 if config.bn == "local" or not sent else tree.num_bytes(setup.buffers)
     down = tree.num_bytes(sent) + moving
     up += moving
@@ -63,7 +71,7 @@ def plan(config: RunConfig) -> Plan:
         f"digest {setup.partition.digest[:12]}",
         clients=f"{len(sizes)}, holding {sizes.min()} to {sizes.max()} rows",
         model=f"{setup.task.model.name}, {setup.task.model.num_parameters:,} parameters",
-        executor=setup.engine.executor,
+        executor=setup.engine.trainer.executor,
         rounds=rounds,
         clients_a_round=cohort,
         steps_a_round=round(per_round),
@@ -72,7 +80,7 @@ def plan(config: RunConfig) -> Plan:
         bytes_up_a_client_and_round=up,
         bytes_in_all=f"{total:,} ({total / MIB:,.1f} MiB), one copy a client",
         flops=f"{flops * examples * rounds:.3g}",
-        memory=f"about {_memory(setup, down + up) / MIB:,.0f} MiB",
+        memory=_memory(setup, start, ready),
         time=f"about {_duration(seconds * per_round * rounds)} of training, "
         f"from {TRIAL_STEPS} steps a client tried here",
         notes=setup.notes,
@@ -82,10 +90,10 @@ def plan(config: RunConfig) -> Plan:
 def _trial(setup: Setup) -> tuple[float, int]:
     """(seconds a client-step, bytes of one report), from a few steps that leave no trace."""
     work = LocalWork(None, TRIAL_STEPS, setup.config.batch_size)
-    engine = replace(setup.engine, work=work)
+    engine = Engine(replace(setup.engine.trainer, work=work), setup.engine.rows)
     state = begin(setup)
     sent = setup.method.broadcast(state.server)
-    cohort = [int(c) for c in setup.cohort(1)][: setup.engine.lanes]
+    cohort = [int(c) for c in setup.cohort(1)][: setup.engine.trainer.lanes]
     fresh = setup.method.init_client(state.server)
     memories, buffers = dict.fromkeys(cohort, fresh), dict.fromkeys(cohort, setup.buffers)
     spent = []
@@ -95,19 +103,15 @@ def _trial(setup: Setup) -> tuple[float, int]:
             setup.method, sent, cohort, memories, buffers, round=0, lr=setup.config.learning_rate
         )
         spent.append(time.perf_counter() - began)
-    return min(spent) / (TRIAL_STEPS * len(cohort)), tree.num_bytes(trained.outcomes[0].report)
+    return min(spent) / (TRIAL_STEPS * len(cohort)), trained.done[0].num_bytes
 
 
-def _memory(setup: Setup, message: int) -> int:
-    """Data once, the cohort's messages, the lanes' states, and the memories of all clients."""
-    data = setup.dataset
-    arrays = [data.x_train, data.x_test, data.y_train, data.y_test]
-    held = sum(a.nbytes if isinstance(a, np.ndarray) else a.data.nbytes * 2 for a in arrays)
-    model = tree.num_bytes(setup.params) + tree.num_bytes(setup.buffers)
-    lanes = min(setup.engine.lanes, setup.cohort_size) if setup.engine.executor == "mapped" else 1
-    memory = tree.num_bytes(setup.method.init_client(begin(setup).server)) * len(setup.sizes)
-    noise = held * 4 if setup.engine.noise.active else 0
-    return held + noise + setup.cohort_size * message + 5 * lanes * model + memory + 350 * MIB
+def _memory(setup: Setup, start: Resident | None, ready: Resident | None) -> str:
+    tried = footprint.resident()
+    if start is None or ready is None or tried is None:
+        return "unknown: this system doesn't tell what a process holds"
+    found = footprint.peak(setup, begin(setup), start, ready, tried, TRIAL_STEPS)
+    return f"about {found / MIB:,.0f} MiB at most"
 
 
 def _duration(seconds: float) -> str:

@@ -33,7 +33,7 @@ class ByGroup(Strategy):
             owner = _lightest(turn, sizes, problem.num_clients)
         else:
             owner = _dealt(turn, problem.num_clients)
-        order, offsets = collect(np.arange(len(groups)), owner[groups], problem.num_clients)
+        order, offsets = collect(None, owner[groups], problem.num_clients)
         return Draw(order, offsets, facts=_facts(problem, owner))
 
     def split_legacy(self, problem: Problem) -> Draw:

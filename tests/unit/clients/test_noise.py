@@ -31,6 +31,16 @@ def test_fixed_noise_belongs_to_the_row_and_not_to_the_visit():
     assert torch.equal(first, another.draw(1, 1, 0, at(3, 7, 20), SHAPE))
 
 
+def test_fixed_noise_that_was_let_go_comes_back_the_same(monkeypatch):
+    whole, bounded = noise(), noise()
+    rows = at(3, 7, 20)
+    expected = {client: whole.draw(client, 1, 0, rows, SHAPE) for client in (1, 2)}
+    monkeypatch.setattr("fedloom.clients.noise.KEPT_VALUES", 16 * 50)  # of client 1 alone
+    for client in (1, 2, 1, 1, 2):
+        assert torch.equal(bounded.draw(client, 1, 0, rows, SHAPE), expected[client])
+        assert list(bounded._kept) == [client]
+
+
 def test_noise_at_each_access_is_new_in_each_round_and_step_and_repeats_with_the_seed():
     here = noise("each_access")
     drawn = {

@@ -1,5 +1,6 @@
 import io
 import json
+import time
 import warnings
 
 import matplotlib as mpl
@@ -73,10 +74,38 @@ def test_clients_under_one_batch_are_named():
 
 
 def test_a_card_of_many_clients_stays_small():
-    shown = card(make("iid", np.arange(20_000) % 10, 5000, seed=0))
+    partition = make("iid", np.arange(20_000) % 10, 5000, seed=0)
+    shown = card(partition)
     assert shown["clients"] is None
     assert shown["count_matrix"] is None
     assert len(json.dumps(shown)) < 10_000
+    assert [line.split(":")[0] for line in shown["shortened"]] == ["clients", "count_matrix"]
+    assert "5,000 clients" in shown["shortened"][0]
+    sample = shown["client_sample"]
+    assert [sample[0]["client"], sample[-1]["client"], len(sample)] == [0, 4999, 20]
+    assert all(each["size"] == partition.sizes[each["client"]] for each in sample)
+    assert shown["size_percentiles"]["50"] == np.median(partition.sizes)
+
+
+def test_nothing_is_shortened_where_everything_is_listed():
+    shown = card(make("iid", Y, 8, seed=0))
+    assert shown["shortened"] == []
+    assert "client_sample" not in shown
+    assert [each["client"] for each in shown["clients"]] == list(range(8))
+
+
+def test_a_card_of_a_million_named_clients_is_small_and_quick():
+    """Typical: 1 s in all; the card is 4 kB."""
+    groups = np.arange(10**6).repeat(2)
+    start = time.process_time()
+    partition = make("by_group", np.arange(2 * 10**6) % 3, None, seed=0, groups=groups)
+    names = client_names(partition, [f"client {i}" for i in range(10**6)])
+    shown = card(partition, client_names=names, batch_size=10)
+    assert time.process_time() - start < 10
+    assert len(json.dumps(shown)) < 10_000
+    for each in shown["client_sample"]:
+        first = partition.rows(each["client"])[0]
+        assert each["name"] == f"client {groups[first]}"
 
 
 def test_class_names_must_be_as_many_as_the_classes():
@@ -146,7 +175,8 @@ def test_ids_that_are_text_are_the_names(tmp_path):
     names = client_names(partition)
     assert [set(ids[partition.rows(i)]) for i in range(3)] == [{name} for name in names]
     partition.save(tmp_path / "p")
-    assert client_names(partition.load(tmp_path / "p", np.arange(160) % 4)) == names
+    again = client_names(partition.load(tmp_path / "p", np.arange(160) % 4))
+    assert list(again) == list(names)
 
 
 def test_clients_of_several_groups_and_of_other_strategies_have_no_names():
