@@ -34,9 +34,9 @@ class ServerMomentum(Method):
         """The velocity starts at rest."""
         return {"params": params, "velocity": tree.zeros_like(params)}
 
-    def aggregate(self, server: State, reports: State, cohort: Cohort) -> State:
+    def aggregate(self, server: State, sums: State, cohort: Cohort) -> State:
         """Add the round's mean delta to the velocity, then move by it."""
-        step = tree.mean(reports["delta"], self.weights(cohort))
+        step = tree.mean(sums["delta"], sums["weight"])
         velocity = tree.add(step, server["velocity"], self.beta)
         return {
             "params": tree.add(server["params"], velocity, self.server_lr),

@@ -171,7 +171,20 @@ class RunConfig(BaseModel):
         "auto", "Machine", "clients one after the other, or many at once; same results"
     )
     lanes: int = _setting(16, "Machine", "clients trained at once when mapped", ge=1)
-    threads: int = _setting(1, "Machine", "processor threads", ge=1)
+    compiled: bool | None = _setting(
+        None, "Machine", "compile the training steps (none: when a run is long enough)"
+    )
+    workers: int | None = _setting(
+        None, "Machine", "processes that train (none: one a core when a run is long enough)", ge=1
+    )
+    threads: int = _setting(1, "Machine", "processor threads of each process", ge=1)
+    device: str = _setting("cpu", "Machine", "where clients train: cpu, cuda, cuda:1, mps")
+    memory_budget: int = _setting(
+        1024, "Machine", "MiB of RAM for what clients remember; the rest stays on disk", ge=0
+    )
+    precision: Literal["float32", "bfloat16"] = _setting(
+        "float32", "Machine", "arithmetic of training; parameters and scores stay float32"
+    )
 
     def __init__(self, **values: Any):
         fields = type(self).model_fields
@@ -285,9 +298,3 @@ def name_of(text: str) -> str:
     'fcube'
     """
     return text.partition("(")[0].strip().lower()
-
-
-def differences(a: RunConfig, b: RunConfig) -> dict[str, tuple[Any, Any]]:
-    """Every setting in which two configurations differ, with both values."""
-    first, second = a.model_dump(), b.model_dump()
-    return {key: (first[key], second[key]) for key in first if first[key] != second[key]}

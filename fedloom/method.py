@@ -52,6 +52,14 @@ class Method:
         """The leaves that this local epoch trains."""
         return names
 
+    def teach(self, task: Task, batch: Batch, ctx: Context) -> Batch:
+        """What models that don't train say of a batch: leaves [B, ...] that `loss` finds in it.
+
+        `task` is in evaluation mode and no gradients are kept. Where every epoch sees the same
+        inputs, it is called once a round for all of a client's examples.
+        """
+        return {}
+
     def loss(self, task: Task, params: Params, batch: Batch, ctx: Context) -> Tensor:
         """The local objective, []."""
         return task.loss(params, batch)
@@ -68,22 +76,29 @@ class Method:
         """What is sent up, and what the client remembers."""
         return {"delta": tree.sub(tree.pick(params, ctx.trained), ctx.start)}, ctx.client
 
-    def aggregate(self, server: State, reports: State, cohort: Cohort) -> State:
-        """Reports with leaves [N, ...] -> the server's next state."""
-        step = tree.mean(reports["delta"], self.weights(cohort))
+    def weight(self, report: State, num_examples: Tensor) -> Tensor:
+        """[] how much a report counts; the weights of a cohort need not sum to one."""
+        return num_examples if self.weighting == "examples" else torch.ones_like(num_examples)
+
+    def collect(self, report: State, num_examples: Tensor) -> State:
+        """One report's terms, which are added up over the cohort in float64 as reports arrive.
+
+        The default is each leaf times the report's weight, and the weight itself.
+        """
+        weight = self.weight(report, num_examples).double()
+        return {**tree.weigh(report, weight), "weight": weight}
+
+    def aggregate(self, server: State, sums: State, cohort: Cohort) -> State:
+        """Sums of what `collect` gave -> the server's next state."""
+        step = tree.mean(sums["delta"], sums["weight"])
         return {**server, "params": tree.add(server["params"], step, self.server_lr)}
 
-    def weights(self, cohort: Cohort) -> Tensor:
-        """[N] how much each report counts; need not sum to one."""
-        n = cohort.num_examples
-        return n if self.weighting == "examples" else torch.ones_like(n)
-
-    def observe(self, server: State, reports: State, cohort: Cohort) -> dict[str, float]:
+    def observe(self, server: State, sums: State, cohort: Cohort) -> dict[str, float]:
         """Numbers worth a line in the record of the round."""
         return {}
 
     def total_weight(self, cohort: Cohort) -> float:
-        """What `weights` would sum to if everybody took part."""
+        """What the weights would sum to if everybody took part."""
         whole = cohort.total_examples if self.weighting == "examples" else cohort.num_clients
         return float(whole)
 
@@ -94,6 +109,19 @@ class Method:
     @property
     def reads_data(self) -> bool:
         """Whether `start` or `report` look at the client's data as a whole."""
+        return False
+
+    @property
+    def teaches(self) -> bool:
+        """Whether `teach` gives anything."""
+        return type(self).teach is not Method.teach
+
+    @property
+    def needs_each(self) -> bool:
+        """Whether `aggregate` gets the cohort's terms side by side, leaves [N, ...], not summed.
+
+        For medians or comparisons of clients; the cohort's reports are then held all at once.
+        """
         return False
 
     @property

@@ -23,6 +23,7 @@ def began(value: float, *, sent: State | None = None, client: State | None = Non
         num_steps=one,
         num_examples=one,
         travel=one,
+        buffers={},
     )
 
 

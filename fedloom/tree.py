@@ -45,18 +45,34 @@ def pick(a: Params, names: Iterable[str]) -> Params:
     return {name: a[name] for name in names}
 
 
-def mean(stacked: Params, weights: Tensor) -> Params:
-    """Weighted mean over the leading client axis; weights [N] need not sum to one.
-
-    Sums in float64 and rounds once, so that the order of clients moves at most the last bit.
-    """
-    total = weights.double().sum()
-    if not total > 0:
-        raise ValueError(f"weights sum to {float(total)}; a mean needs some weight")
-    share = weights.double() / total  # [N]
+def weigh(state: State, weight: float | Tensor) -> State:
+    """weight * state in float64, a term of a sum that is rounded only when it is complete."""
     return {
-        name: torch.tensordot(share, leaf.double(), dims=1).to(leaf.dtype)
-        for name, leaf in stacked.items()
+        key: weigh(value, weight) if isinstance(value, dict) else value.double() * weight
+        for key, value in state.items()
+    }
+
+
+def mean(total: Params, weight: float | Tensor) -> Params:
+    """Weighted mean out of a weighted sum and the sum of the weights."""
+    if not weight > 0:
+        raise ValueError(f"weights sum to {float(weight)}; a mean needs some weight")
+    return {name: leaf / weight for name, leaf in total.items()}
+
+
+def to(state: State, device: torch.device) -> State:
+    """The state on a device; leaves that are there already stay as they are."""
+    return {
+        key: to(value, device) if isinstance(value, dict) else value.to(device)
+        for key, value in state.items()
+    }
+
+
+def rounded(state: State, like: State) -> State:
+    """The state with every leaf as precise as the leaf of the same place in `like`."""
+    return {
+        key: rounded(value, like[key]) if isinstance(value, dict) else value.to(like[key].dtype)
+        for key, value in state.items()
     }
 
 

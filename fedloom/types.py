@@ -40,6 +40,8 @@ class Context(NamedTuple):
     """[] examples this client trains on."""
     travel: Tensor
     """[] how far those steps carry a leaf under a unit gradient; `lr * num_steps` if plain SGD."""
+    buffers: Params
+    """Running statistics where this round's local training began."""
 
 
 class Cohort(NamedTuple):

@@ -1,7 +1,9 @@
 """Small federations for tests: unequal clients, float64, one round at a time."""
 
 import itertools
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -12,6 +14,8 @@ from fedloom.clients.batches import LocalWork
 from fedloom.clients.examples import Examples
 from fedloom.engine.cohort import Engine
 from fedloom.engine.optimizer import Sgd
+from fedloom.engine.reduce import plus
+from fedloom.engine.trainer import Trainer
 from fedloom.method import Method
 from fedloom.models import Model
 from fedloom.tasks.task import Task
@@ -24,7 +28,7 @@ FEATURES, CLASSES = 6, 3
 def task_of(net: nn.Module, num_classes: int = CLASSES) -> Task:
     """A task around a network with a `body` and a `head`."""
     head = tuple(n for n, _ in net.named_parameters() if n.startswith("head."))
-    return Task(Model("test", net, head, "head", lambda: net), num_classes)
+    return Task(Model("test", net, head, "head", partial(copy, net)), num_classes)
 
 
 class Net(nn.Module):
@@ -51,8 +55,9 @@ class Federation:
     def sizes(self) -> list[int]:
         return [len(rows) for rows in self.engine.rows]
 
-    def with_engine(self, **changes) -> "Federation":
-        return Federation(replace(self.engine, **changes), self.params, self.buffers)
+    def with_engine(self, rows=None, **changes) -> "Federation":
+        engine = Engine(replace(self.engine.trainer, **changes), rows or self.engine.rows)
+        return Federation(engine, self.params, self.buffers)
 
     def play(self, method: Method, rounds: int = 3, lr: float = 0.05, cohorts=None):
         """(server state, memories) after some rounds of full or given participation."""
@@ -74,11 +79,11 @@ class Federation:
             round=round,
             lr=lr,
         )
-        reports = tree.stack([outcome.report for outcome in trained.outcomes])
-        counts = torch.tensor(trained.num_examples, dtype=torch.float64)
         sizes = self.sizes()
-        server = method.aggregate(server, reports, Cohort(counts, len(sizes), sum(sizes)))
-        new = {c: o.memory for c, o in zip(cohort, trained.outcomes, strict=True)}
+        counts = torch.tensor([sizes[c] for c in cohort], dtype=torch.float64)
+        here = Cohort(counts, len(sizes), sum(sizes))
+        server = tree.rounded(method.aggregate(server, trained.sums, here), like=server)
+        new = {done.client: done.memory for done in trained.done}
         return server, {**memories, **new}
 
 
@@ -90,6 +95,7 @@ def federation(
     work=None,
     norm=False,
     lanes=3,
+    workers=1,
     seed=0,
     data_seed=0,
 ) -> Federation:
@@ -104,10 +110,9 @@ def federation(
     bounds = np.cumsum([0, *sizes])
     rows = [np.arange(a, b) for a, b in itertools.pairwise(bounds)]
     params, buffers = task.initial()
-    engine = Engine(
+    trainer = Trainer(
         task=task,
         examples=Examples(x, y),
-        rows=rows,
         optimizer=Sgd(momentum, 1e-4),
         work=work or LocalWork(2, None, 7),
         seed=seed,
@@ -115,7 +120,22 @@ def federation(
         lanes=lanes,
         min_batch=2 if norm else 1,
     )
-    return Federation(engine, params, buffers)
+    return Federation(Engine(trainer, rows, workers), params, buffers)
+
+
+def aggregated(method: Method, server: State, reports: State, cohort: Cohort) -> State:
+    """The server's next state after reports with leaves [N, ...]."""
+    return tree.rounded(
+        method.aggregate(server, collected(method, reports, cohort), cohort), server
+    )
+
+
+def collected(method: Method, reports: State, cohort: Cohort) -> State:
+    """The sums that `aggregate` would get of these reports."""
+    total = None
+    for i, n in enumerate(cohort.num_examples):
+        total = plus(total, method.collect(tree.row(reports, i), n))
+    return total
 
 
 def gap(a, b) -> float:

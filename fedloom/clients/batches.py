@@ -67,6 +67,16 @@ def plan(
     )
 
 
+def plan_in_order(num_examples: int, batch_size: int) -> Plan:
+    """All of a client's examples once, as they come; padding repeats the first."""
+    steps = -(-num_examples // batch_size)
+    index = np.zeros(steps * batch_size, np.int64)
+    index[:num_examples] = np.arange(num_examples)
+    count = np.full(steps, batch_size, np.int64)
+    count[-1] -= steps * batch_size - num_examples
+    return Plan(index.reshape(steps, batch_size), count, np.zeros(steps, np.int64), 0)
+
+
 def _independent_batches(num_examples: int, work: LocalWork, draw: np.random.RandomState) -> Plan:
     assert work.steps is not None
     size = min(work.batch_size, num_examples)

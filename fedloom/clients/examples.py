@@ -6,7 +6,8 @@ only when it is formed. Clients hold row numbers.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,13 @@ class Examples:
     def __len__(self) -> int:
         return len(self.y)
 
+    def to(self, device: torch.device) -> "Examples":
+        """The same examples on a device; sparse rows stay here until they form a batch."""
+        there = copy(self)
+        there.y = self.y.to(device)
+        there.x = self.x if self.sparse else self.x.to(device)
+        return there
+
     @property
     def values_per_row(self) -> int:
         """Numbers in one example."""
@@ -40,13 +48,13 @@ class Examples:
     def take(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """(x float32 [n, ...], y int64 [n]); 8-bit values become [0, 1]."""
         if self.sparse:
-            dense = self.x[rows.numpy()].toarray()
-            return torch.from_numpy(dense), self.y[rows]
-        x = self.x[rows]
-        x = x.float() / 255 if x.dtype == torch.uint8 else x
+            dense = self.x[rows.cpu().numpy()].toarray()
+            return torch.from_numpy(dense).to(rows.device), self.y[rows]
+        x = self.x.index_select(0, rows)  # copies whole rows, where x[rows] goes by elements
+        x = x.float().div_(255) if x.dtype == torch.uint8 else x
         if x.dim() == 4:
             x = x.contiguous(memory_format=torch.channels_last)  # a third off a CNN's step
-        return x, self.y[rows]
+        return x, self.y.index_select(0, rows)
 
 
 def _writable_view(array: np.ndarray) -> np.ndarray:
@@ -90,15 +98,15 @@ class Augment:
     def apply(self, x: Tensor, choices: Tensor) -> Tensor:
         """x [n, c, h, w] and choices [n, 3] -> [n, c, h, w]."""
         n, channels, height, width = x.shape
-        rows, columns = torch.arange(height), torch.arange(width)
+        rows, columns = (torch.arange(size, device=x.device) for size in (height, width))
         top, left, flip = choices.unbind(-1)
         if self.crop:
             x = torch.nn.functional.pad(x, [PAD] * 4, mode="reflect")
         columns = torch.where(flip[:, None] == 1, columns.flip(0), columns)  # [n, w]
         down, across = top[:, None] + rows, left[:, None] + columns  # [n, h], [n, w]
         pick = (
-            torch.arange(n)[:, None, None, None],
-            torch.arange(channels)[:, None, None],
+            torch.arange(n, device=x.device)[:, None, None, None],
+            torch.arange(channels, device=x.device)[:, None, None],
             down[:, None, :, None],
             across[:, None, None, :],
         )
@@ -122,6 +130,8 @@ class Feed:
     """Augmentation, [T, B, 3]."""
     client: int
     round: int
+    taught: Batch = field(default_factory=dict)
+    """What teachers say of the client's examples, leaves [M or more, ...] by position."""
 
 
 def form(
@@ -147,10 +157,15 @@ def form(
     if noise.active:
         at = [(feed, span.start + t) for t in range(steps) for feed, span in lanes]
         one = tuple(x.shape[1:])
-        x = x + torch.cat([noise.draw(f.client, f.round, t, f.position[t], one) for f, t in at])
+        drawn = [noise.draw(f.client, f.round, t, f.position[t], one) for f, t in at]
+        x = x + torch.cat(drawn).to(x.device)
     count = torch.stack([feed.count[span] for feed, span in lanes], 1)  # [T, L]
-    mask = (torch.arange(size) < count[..., None]).to(x.dtype)
-    return {"x": x.unflatten(0, shape), "y": y.view(shape), "mask": mask}
+    mask = (torch.arange(size, device=x.device) < count[..., None]).to(x.dtype)
+    taught = {
+        name: torch.stack([feed.taught[name][feed.position[span]] for feed, span in lanes], 1)
+        for name in feeds[0].taught
+    }
+    return {"x": x.unflatten(0, shape), "y": y.view(shape), "mask": mask, **taught}
 
 
 def steps_at_once(examples: Examples, lanes: int, batch_size: int) -> int:

@@ -1,59 +1,56 @@
-"""Train a cohort: one round's clients, one after another or several lanes at a time."""
+"""Train a cohort: one round's clients, here or in worker processes, reduced to sums."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
-from fedloom.clients.batches import LocalWork, Plan, num_steps, plan
-from fedloom.clients.examples import NO_AUGMENT, Augment, Examples, Feed, form, steps_at_once
-from fedloom.clients.noise import NO_NOISE, Noise
-from fedloom.engine.lanes import train_lanes
-from fedloom.engine.local import Facts, Outcome, Problem, detached, train_client
-from fedloom.engine.optimizer import Sgd
-from fedloom.engine.trace import Replay
+from fedloom.clients.examples import Examples
+from fedloom.engine.orders import Common, Done, Order, Part
+from fedloom.engine.pool import Pool, Work
+from fedloom.engine.reduce import SHARDS, divide, in_order, total
+from fedloom.engine.statistics import BnRule
+from fedloom.engine.trainer import Trainer
 from fedloom.method import Method
-from fedloom.rng import words
-from fedloom.tasks.task import Task
-from fedloom.types import Batch, Params, State
+from fedloom.types import Params, State
 
-Executor = Literal["loop", "mapped"]
+Shard = tuple[int, list[Order]]
 
 
 class Trained(NamedTuple):
-    """What a cohort's round gave, in the order of `clients`."""
+    """What a cohort's round gave."""
 
-    clients: tuple[int, ...]
-    outcomes: list[Outcome]
-    num_examples: list[int]
-    num_steps: list[int]
-    skipped: list[int]
-    """Examples left out because a batch of one can't be normalised."""
+    sums: State | None
+    """Sums of what the method collected (leaves [N, ...] if it needs each); None without any."""
+    statistics: State | None
+    """Sums of running statistics, for `statistics.settle`."""
+    done: tuple[Done, ...]
+    """Every client, in the order in which they were asked for."""
+    busy: float
+    """Share of the lanes' steps that trained a client."""
+    replaced: int
+    """Worker processes that died and whose work was repeated."""
+    notes: tuple[str, ...]
+    """What could not be recorded or compiled, in sentences."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Engine:
-    """The one place that knows about batches, lanes and devices."""
+    """A trainer and everybody's rows; more than one worker means processes of their own."""
 
-    task: Task
-    examples: Examples
+    trainer: Trainer
     rows: Sequence[np.ndarray]
     """Each client's training rows."""
-    optimizer: Sgd
-    work: LocalWork
-    seed: int
-    executor: Executor = "loop"
-    lanes: int = 16
-    augment: Augment = NO_AUGMENT
-    noise: Noise = NO_NOISE
-    min_batch: int = 1
-    replay: Replay = field(default_factory=Replay, repr=False)
+    workers: int = 1
+    test: Examples | None = None
+    """What models are scored on beside the training rows."""
+    pool: Pool | None = field(default=None, repr=False)
 
     def steps(self, client: int) -> int:
         """Optimizer steps this client takes in a round."""
-        return num_steps(len(self.rows[client]), self.work, self.min_batch)
+        return self.trainer.steps(len(self.rows[client]))
 
     def train(
         self,
@@ -65,99 +62,77 @@ class Engine:
         *,
         round: int,
         lr: float,
+        bn: BnRule = "average",
+        keeps_buffers: bool = False,
+        counts_nonfinite: bool = False,
     ) -> Trained:
         """Train every client of the cohort from what was sent; nothing that goes in is changed."""
-        plans = [self._plan(client, round) for client in clients]
-        facts = [
-            Facts(lr, len(p.count), len(self.rows[c]), self.work.epochs or 1)
-            for p, c in zip(plans, clients, strict=True)
-        ]
-        feeds = [self._feed(p, c, round) for p, c in zip(plans, clients, strict=True)]
-        problem = Problem(method, self.task, self.optimizer, padded=self.executor == "mapped")
-        states = [(memories[c], buffers[c], self._whole(method, c)) for c in clients]
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
-            if self.executor == "mapped":
-                torch.manual_seed(self._layer_seed(round, -1))
-                outcomes = train_lanes(
-                    problem,
-                    sent,
-                    states,
-                    facts,
-                    [p.epoch for p in plans],
-                    self.lanes,
-                    lambda places, starts, steps: self._batches(
-                        [feeds[place] for place in places], starts, steps
-                    ),
-                    self.replay,
-                )
-            else:
-                outcomes = [
-                    self._train_one(problem, sent, state, fact, feed, p)
-                    for state, fact, feed, p in zip(states, facts, feeds, plans, strict=True)
-                ]
+        common = Common(method, sent, round, lr, bn, keeps_buffers, counts_nonfinite)
+        orders = [Order(c, self.rows[c], memories[c], buffers[c]) for c in clients]
+        groups = divide([self.trainer.steps(len(order.rows)) for order in orders], SHARDS)
+        work = [(number, [orders[place] for place in group]) for number, group in enumerate(groups)]
+        done: list[Done] = []
+        slots, replaced = 0, self._replaced
+        notes: tuple[str, ...] = ()
+
+        def noted() -> Iterator[Part]:
+            nonlocal slots, notes
+            for part in in_order(self._parts(common, work)):
+                done.extend(part.done)
+                slots, notes = slots + part.slots, part.notes or notes
+                yield part
+
+        sums, statistics = total(noted())
+        places = [place for group in groups for place in group]
+        by_place = dict(zip(places, done, strict=True))
         return Trained(
-            tuple(clients),
-            [Outcome(*(detached(part) for part in outcome)) for outcome in outcomes],
-            [fact.num_examples for fact in facts],
-            [fact.num_steps for fact in facts],
-            [p.skipped for p in plans],
+            sums,
+            statistics,
+            tuple(by_place[place] for place in range(len(clients))),
+            busy=sum(one.num_steps for one in done) / max(1, slots),
+            replaced=self._replaced - replaced,
+            notes=notes,
         )
 
-    def _train_one(
-        self,
-        problem: Problem,
-        sent: State,
-        state: tuple[State, Params, Batch],
-        facts: Facts,
-        feed: Feed,
-        plan: Plan,
-    ) -> Outcome:
-        torch.manual_seed(self._layer_seed(feed.round, feed.client))
-        memory, buffers, data = state
+    @property
+    def _replaced(self) -> int:
+        return 0 if self.pool is None else self.pool.replaced
 
-        def batches() -> Iterator[tuple[int, Batch]]:
-            every = self._batches([feed], [0], len(plan.count))
-            for stacked, epoch, count in zip(every, plan.epoch, plan.count, strict=True):
-                yield int(epoch), {key: leaf[0, :count] for key, leaf in stacked.items()}
+    def _parts(self, common: Common, work: list[Shard]) -> Iterator[Part]:
+        tasks = [[shard] for shard in work]
+        if self.trainer.executor == "mapped":  # lanes are refilled within one process
+            loads = [sum(self.trainer.steps(len(o.rows)) for o in group) for _, group in work]
+            tasks = [[work[i] for i in part] for part in divide(loads, self.workers)]
+        yield from self.run(_parts, common, tasks)
 
-        return train_client(problem, sent, memory, buffers, batches(), data, facts)
+    def run(self, work: Work, shared: Any, payloads: Iterable[Any]) -> Iterator[Any]:
+        """Results of `work(engine, shared, payload)` for every payload, here or in the workers.
 
-    def _batches(self, feeds: Sequence[Feed], starts: Sequence[int], steps: int) -> Iterator[Batch]:
-        """The next `steps` batches of all lanes, leaves [L, B, ...], formed some at a time."""
-        together = steps_at_once(self.examples, len(feeds), feeds[0].rows.shape[1])
-        for first in range(0, steps, together):
-            count = min(together, steps - first)
-            here = [start + first for start in starts]
-            block = form(self.examples, feeds, here, count, self.augment, self.noise)
-            for t in range(count):
-                yield {key: leaf[t] for key, leaf in block.items()}
+        Results come as they are ready: in the order of payloads only with one worker.
+        """
+        if self.workers == 1:
+            for payload in payloads:
+                yield from work(self, shared, payload)
+            return
+        if self.pool is None:
+            alone = Engine(self.trainer, (), test=self.test)
+            self.pool = Pool(alone, self.workers)
+        try:
+            yield from self.pool.run(work, shared, payloads)
+        except BaseException:
+            self.close()
+            raise
 
-    def _layer_seed(self, round: int, client: int) -> int:
-        """Seed of layers that draw (dropout): per client in the loop, per round in lanes."""
-        return int(words(self.seed, "layers", round, client)[0])
+    def close(self) -> None:
+        """End the worker processes, if there are any."""
+        if self.pool is not None:
+            self.pool.close()
+            self.pool = None
 
-    def _plan(self, client: int, round: int) -> Plan:
-        return plan(
-            len(self.rows[client]),
-            self.work,
-            seed=self.seed,
-            round=round,
-            client=client,
-            min_batch=self.min_batch,
-        )
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.close()
 
-    def _feed(self, plan: Plan, client: int, round: int) -> Feed:
-        return Feed(
-            rows=torch.from_numpy(self.rows[client][plan.index]),
-            position=torch.from_numpy(plan.index),
-            count=torch.from_numpy(plan.count),
-            choices=self.augment.draw(plan, self.seed, round, client),
-            client=client,
-            round=round,
-        )
 
-    def _whole(self, method: Method, client: int) -> Batch:
-        if not method.reads_data:
-            return {}
-        x, y = self.examples.take(torch.from_numpy(self.rows[client]))
-        return {"x": x, "y": y, "mask": torch.ones(len(y))}
+def _parts(engine: Engine, common: Common, work: list[Shard]) -> Iterator[Part]:
+    return engine.trainer.parts(common, work)

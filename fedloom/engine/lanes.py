@@ -7,7 +7,7 @@ clients waste nothing while others wait; the longest start first.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -16,112 +16,174 @@ from torch import Tensor
 from fedloom import tree
 from fedloom.engine.local import Facts, Lane, Outcome, Problem, begin, finish, functional, step
 from fedloom.engine.trace import Replay
+from fedloom.method import Method
 from fedloom.tasks.task import Task
 from fedloom.types import Batch, Context, Params, State
 
-Former = Callable[[Sequence[int], Sequence[int], int], Iterator[Batch]]
-"""(clients by place in the cohort, their next steps, how many) -> batches, leaves [L, B, ...]."""
+Feed = TypeVar("Feed")
+
+Former = Callable[[Sequence[Feed], Sequence[int], int], Iterator[Batch]]
+"""(feeds by lane, their next steps, how many) -> blocks of batches, leaves [T, L, B, ...]."""
 
 GATE = "gate "
 
-_Row = tuple[Lane, State, Params, tuple[Tensor, ...]]
-"""What one lane holds: the client in mid-round, its memory, its start and the context's scalars."""
+_Row = tuple[Lane, State, Params, tuple[Any, ...]]
+"""What one lane holds: the client in mid-round, its memory, its start and the context's rest."""
+
+
+class Pending(NamedTuple):
+    """A client that waits for a lane."""
+
+    place: int
+    num_steps: int
+
+
+@dataclass(frozen=True)
+class Seated(Generic[Feed]):
+    """All that a client's round needs, made when a lane becomes free for it."""
+
+    memory: State
+    buffers: Params
+    data: Batch
+    facts: Facts
+    epochs: np.ndarray
+    """int64 [T] the epoch of each step."""
+    skipped: int
+    feed: Callable[[Context], Feed]
+    """Its batches, once its training has begun."""
 
 
 @dataclass
-class _Seat:
+class _Seat(Generic[Feed]):
     """Who sits in a lane, and how far they are."""
 
     place: int
-    done: int
-    total: int
+    client: Seated[Feed]
     ctx: Context
+    feed: Feed
+    done: int = 0
+
+    @property
+    def left(self) -> int:
+        return self.client.facts.num_steps - self.done
 
 
 def train_lanes(
     problem: Problem,
     sent: State,
-    states: Sequence[tuple[State, Params, Batch]],
-    facts: Sequence[Facts],
-    epochs: Sequence[np.ndarray],
+    pending: Sequence[Pending],
+    seat: Callable[[int], Seated[Feed]],
     lanes: int,
-    form: Former,
+    form: Former[Feed],
     replay: Replay,
-) -> list[Outcome]:
-    """Outcomes in the order of `states`, each (memory, buffers, data) of one client."""
-    queue = sorted(range(len(states)), key=lambda place: (facts[place].num_steps, -place))
-    outcomes: dict[int, Outcome] = {}
-    seats: list[_Seat] = []
+) -> Iterator[tuple[int, Seated[Feed], Outcome, int]]:
+    """(place, client, outcome, slots) of every pending client, in the order in which they finish.
+
+    Slots are the steps that the lanes had room for since the last client finished.
+    """
+    queue = sorted(pending, key=lambda client: (client.num_steps, -client.place))
+    allowed = widths(min(lanes, len(queue))) if replay.compiled else None
+    seats: list[_Seat[Feed]] = []
     rows: list[_Row] = []
     while queue or seats:
         while queue and len(seats) < lanes:
-            place = queue.pop()
-            lane, ctx = begin(problem, sent, *states[place], facts[place])
-            seats.append(_Seat(place, 0, facts[place].num_steps, ctx))
-            rows.append((lane, ctx.client, ctx.start, _scalars(ctx)))
-        run = min(seat.total - seat.done for seat in seats)
-        rows = _advance(problem, sent, seats, rows, epochs, form, run, replay)
-        for seat, row in zip(seats, rows, strict=True):
-            seat.done += run
-            if seat.done == seat.total:
-                data = states[seat.place][2]
-                outcomes[seat.place] = finish(problem, row[0], seat.ctx, data)
-        staying = [seat.done < seat.total for seat in seats]
+            place = queue.pop().place
+            client = seat(place)
+            lane, ctx = begin(
+                problem, sent, client.memory, client.buffers, client.data, client.facts
+            )
+            seats.append(_Seat(place, client, ctx, client.feed(ctx)))
+            rows.append((lane, ctx.client, ctx.start, _rest(ctx)))
+        run = min(one.left for one in seats)
+        width = len(seats) if allowed is None else min(w for w in allowed if w >= len(seats))
+        rows = _advance(problem, sent, seats, rows, width, form, run, replay)
+        staying, slots = [], width * run
+        for one, row in zip(seats, rows, strict=True):
+            one.done += run
+            staying.append(one.left > 0)
+            if one.left == 0:
+                outcome = finish(problem, row[0], one.ctx, one.client.data)
+                yield one.place, one.client, outcome, slots
+                slots = 0
         rows = [row for row, stays in zip(rows, staying, strict=True) if stays]
-        seats = [seat for seat, stays in zip(seats, staying, strict=True) if stays]
-    return [outcomes[place] for place in range(len(states))]
+        seats = [one for one, stays in zip(seats, staying, strict=True) if stays]
 
 
-def _scalars(ctx: Context) -> tuple[Tensor, ...]:
-    return ctx.lr, ctx.num_steps, ctx.num_examples, ctx.travel
+def widths(most: int) -> list[int]:
+    """Numbers of lanes worth a compiled program each: the most there can be, and its halves.
+
+    >>> widths(10)
+    [1, 2, 3, 5, 10]
+    """
+    return [1] if most <= 1 else [*widths((most + 1) // 2), most]
+
+
+def _rest(ctx: Context) -> tuple[Any, ...]:
+    return ctx.lr, ctx.num_steps, ctx.num_examples, ctx.travel, ctx.buffers
 
 
 def _advance(
     problem: Problem,
     sent: State,
-    seats: Sequence[_Seat],
+    seats: Sequence[_Seat[Feed]],
     rows: list[_Row],
-    epochs: Sequence[np.ndarray],
-    form: Former,
+    width: int,
+    form: Former[Feed],
     run: int,
     replay: Replay,
 ) -> list[_Row]:
-    """`run` steps of all lanes together."""
+    """`run` steps of all lanes together; lanes beyond the seats repeat the first one for nobody."""
     trained = seats[0].ctx.trained
-    places = [seat.place for seat in seats]
+    extra = width - len(seats)
+    filled = [*seats, *([seats[0]] * extra)]
 
     def one(lane: Lane, item: Batch, constants: Any) -> Lane:
-        client, start, scalars, sent = constants
+        client, start, rest, sent = constants
         gates = {name.removeprefix(GATE): g for name, g in item.items() if name.startswith(GATE)}
         batch = {name: leaf for name, leaf in item.items() if not name.startswith(GATE)}
-        ctx = Context(sent, client, start, trained, *scalars)
+        ctx = Context(sent, client, start, trained, *rest)
         new = step(problem, functional, trained, lane, ctx, batch)
         return _gated(new, lane, gates) if gates else new
 
-    alone = len(seats) == 1  # a lane axis of one would only cost
+    alone = width == 1  # a lane axis of one would only cost
 
-    def items() -> Iterator[Batch]:
-        for t, batch in enumerate(form(places, [seat.done for seat in seats], run)):
-            now = [int(epochs[seat.place][seat.done + t]) for seat in seats]
-            item = {**batch, **_gates(problem, trained, now)}
-            yield tree.row(item, 0) if alone else item
+    def blocks() -> Iterator[Batch]:
+        feeds, starts = [each.feed for each in filled], [each.done for each in filled]
+        done = 0
+        for block in form(feeds, starts, run):
+            count = len(block["mask"])
+            now = [each.client.epochs[each.done + done :][:count] for each in filled]
+            item = {**block, **_gates(problem, trained, now, block["mask"].device)}
+            yield {name: leaf[:, 0] for name, leaf in item.items()} if alone else item
+            done += count
 
     call = one if alone else torch.func.vmap(one, (0, 0, (0, 0, 0, None)), randomness="different")
     key = (problem.method, problem.optimizer, trained, alone)
-    lane, client, start, scalars = rows[0] if alone else _stack(rows)
-    lane = replay.fold(key, call, lane, items(), (client, start, scalars, sent))
+    stacked = rows[0] if alone else _stack([*rows, *([rows[0]] * extra)])
+    lane, client, start, rest = stacked
+    lane = replay.fold(key, call, lane, blocks(), (client, start, rest, sent))
     return [
-        (part, seat.ctx.client, seat.ctx.start, _scalars(seat.ctx))
-        for part, seat in zip([lane] if alone else _split(lane, len(seats)), seats, strict=True)
+        (part, each.ctx.client, each.ctx.start, _rest(each.ctx))
+        for part, each in zip([lane] if alone else _split(lane, len(seats)), seats, strict=True)
     ]
 
 
-def _gates(problem: Problem, trained: tuple[str, ...], epochs: list[int]) -> dict[str, Tensor]:
-    """Per leaf, under `GATE` + its name, which lanes train it now [L]; empty when all train all."""
-    groups = [problem.method.trainable(trained, epoch) for epoch in epochs]
-    if all(len(group) == len(trained) for group in groups):
+def _gates(
+    problem: Problem, trained: tuple[str, ...], epochs: list[np.ndarray], device: torch.device
+) -> dict[str, Tensor]:
+    """Per leaf, under `GATE` + its name, which lanes train it when [T, L]; empty if all always do.
+
+    `epochs` holds each lane's, [T].
+    """
+    method = problem.method
+    if type(method).trainable is Method.trainable:
         return {}
-    return {GATE + name: torch.tensor([name in group for group in groups]) for name in trained}
+    groups = [[method.trainable(trained, int(epoch)) for epoch in lane] for lane in epochs]
+
+    def open_for(name: str) -> Tensor:
+        return torch.tensor([[name in group for group in lane] for lane in groups]).T
+
+    return {GATE + name: open_for(name).to(device) for name in trained}
 
 
 def _gated(new: Lane, old: Lane, gates: dict[str, Tensor]) -> Lane:

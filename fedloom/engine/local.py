@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from fedloom.engine.optimizer import Sgd
+from fedloom.engine.trace import Replay
 from fedloom.method import Method, calling, check_state
 from fedloom.tasks.task import Task
 from fedloom.types import Batch, Context, Params, State
@@ -30,6 +31,8 @@ class Problem(NamedTuple):
     optimizer: Sgd
     padded: bool
     """Whether batches may hold padding."""
+    teaches_each_batch: bool = False
+    """Whether the method's teachers are asked in each step, not beforehand."""
 
 
 class Facts(NamedTuple):
@@ -100,9 +103,17 @@ def begin(
         travel=some.new_tensor(
             problem.optimizer.travel(facts.num_steps, facts.lr, problem.method.pull)
         ),
+        buffers=buffers,
     )
     momentum = problem.optimizer.init({name: params[name] for name in ctx.trained})
     return Lane(params, momentum, buffers, some.new_zeros(())), ctx
+
+
+def taught(problem: Problem, batch: Batch, ctx: Context) -> Batch:
+    """What the method's teachers say of a batch, without gradients."""
+    task = problem.task.bind(ctx.buffers, training=False)
+    with torch.no_grad(), calling(problem.method, "teach"):
+        return problem.method.teach(task, batch, ctx)
 
 
 def step(
@@ -115,6 +126,8 @@ def step(
 ) -> Lane:
     """One optimizer step over the leaves `names`; everything else stays as it is."""
     method, params = problem.method, lane.params
+    if problem.teaches_each_batch:
+        batch = {**batch, **taught(problem, batch, ctx)}
 
     def objective(trained: Params) -> tuple[Tensor, Params]:
         task = problem.task.bind(lane.buffers, training=True, padded=problem.padded)
@@ -153,18 +166,26 @@ def train_client(
     sent: State,
     memory: State,
     buffers: Params,
-    batches: Iterable[tuple[int, Batch]],
+    blocks: Callable[[Context], Iterable[tuple[int, Batch]]],
     data: Batch,
     facts: Facts,
+    replay: Replay,
 ) -> Outcome:
     """One client, one round: a pure function of what was sent, what it remembers and its batches.
 
-    `batches` yields (epoch, batch); `data` [M, ...] may be empty for methods that don't read it.
+    `blocks` gives pairs (epoch, some batches of it with leaves [T, B, ...]); `data` [M, ...] may be
+    empty for methods that don't read it.
     """
     lane, ctx = begin(problem, sent, memory, buffers, data, facts)
-    for epoch, batch in batches:
-        names = problem.method.trainable(ctx.trained, epoch)
-        lane = step(problem, reverse, names, lane, ctx, batch)
+    trained = ctx.trained
+    for epoch, block in blocks(ctx):
+        names = problem.method.trainable(trained, epoch)
+
+        def one(lane: Lane, batch: Batch, ctx: Context, names: tuple[str, ...] = names) -> Lane:
+            return step(problem, reverse, names, lane, ctx._replace(trained=trained), batch)
+
+        key = (problem.method, problem.optimizer, trained, names)
+        lane = replay.fold(key, one, lane, [block], ctx._replace(trained=()))
     return finish(problem, lane, ctx, data)
 
 

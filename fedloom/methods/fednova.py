@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from torch import Tensor
 
 from fedloom import tree
@@ -50,23 +49,24 @@ class FedNova(Method):
         delta = tree.sub(tree.pick(params, ctx.trained), ctx.start)
         return {"direction": tree.scale(delta, 1 / a), "a": a, "steps": ctx.num_steps}, ctx.client
 
-    def aggregate(self, server: State, reports: State, cohort: Cohort) -> State:
-        p, a = self._shares(reports, cohort), reports["a"].double()  # [N]
-        reach = (p * a).sum() / (self._overshoot(p, a) if self.normalise_W else 1.0)
-        step = tree.mean(reports["direction"], p)
+    def weight(self, report: State, num_examples: Tensor) -> Tensor:
+        batches = self.weighting == "batches"
+        return report["steps"] if batches else super().weight(report, num_examples)
+
+    def collect(self, report: State, num_examples: Tensor) -> State:
+        sums = super().collect(report, num_examples)
+        return {**sums, "per a": sums["weight"] / report["a"]}
+
+    def aggregate(self, server: State, sums: State, cohort: Cohort) -> State:
+        reach = sums["a"] / sums["weight"]
+        if self.normalise_W:
+            reach = reach / self._overshoot(sums)
+        step = tree.mean(sums["direction"], sums["weight"])
         return {**server, "params": tree.add(server["params"], step, self.server_lr * float(reach))}
 
-    def observe(self, server: State, reports: State, cohort: Cohort) -> dict[str, float]:
-        return {"W": float(self._overshoot(self._shares(reports, cohort), reports["a"].double()))}
-
-    def _shares(self, reports: State, cohort: Cohort) -> Tensor:
-        counts = {
-            "examples": cohort.num_examples,
-            "uniform": torch.ones_like(cohort.num_examples),
-            "batches": reports["steps"],
-        }[self.weighting].double()
-        return counts / counts.sum()  # [N]
+    def observe(self, server: State, sums: State, cohort: Cohort) -> dict[str, float]:
+        return {"W": float(self._overshoot(sums))}
 
     @staticmethod
-    def _overshoot(p: Tensor, a: Tensor) -> Tensor:
-        return (p * a).sum() * (p / a).sum()
+    def _overshoot(sums: State) -> Tensor:
+        return sums["a"] * sums["per a"] / sums["weight"] ** 2

@@ -25,7 +25,7 @@ class Local(Method):
     def report(self, task: Task, params: Params, data: Batch, ctx: Context) -> tuple[State, State]:
         return {}, {"own": params}
 
-    def aggregate(self, server: State, reports: State, cohort: Cohort) -> State:
+    def aggregate(self, server: State, sums: State, cohort: Cohort) -> State:
         return server
 
     def personal(self, params: Params, client: State) -> Params:

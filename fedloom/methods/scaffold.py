@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
+from torch import Tensor
 
 from fedloom import tree
 from fedloom.method import Method
@@ -56,17 +56,20 @@ class Scaffold(Method):
         reach = ctx.travel if self.correction == "gradient" else ctx.num_steps * ctx.lr
         # c_i+ - c_i = -(c + delta / reach)
         change = tree.scale(tree.add(tree.pick(ctx.sent["control"], delta), delta, 1 / reach), -1.0)
-        memory = {"control": tree.add(ctx.client["control"], change)}
-        return {"delta": delta, "control": change}, memory
+        return {"delta": delta, "control": change}, {
+            "control": tree.add(ctx.client["control"], change)
+        }
 
-    def aggregate(self, server: State, reports: State, cohort: Cohort) -> State:
-        weights, total = self.weights(cohort), self.total_weight(cohort)
-        if self.c_weights == "uniform":
-            weights, total = torch.ones_like(weights), float(cohort.num_clients)
-        total = float(weights.sum()) if self.divisor == "cohort" else total
-        shift = tree.scale(tree.mean(reports["control"], weights), float(weights.sum()) / total)
-        server = {**server, "control": tree.add(server["control"], shift)}
-        return super().aggregate(server, reports, cohort)
+    def collect(self, report: State, num_examples: Tensor) -> State:
+        sums = super().collect(report, num_examples)
+        a = sums["weight"] if self.c_weights == "match" else sums["weight"].new_ones(())
+        return {**sums, "control": tree.weigh(report["control"], a), "a": a}
+
+    def aggregate(self, server: State, sums: State, cohort: Cohort) -> State:
+        everybody = self.total_weight(cohort) if self.c_weights == "match" else cohort.num_clients
+        total = sums["a"] if self.divisor == "cohort" else everybody
+        control = tree.add(server["control"], tree.mean(sums["control"], total))
+        return super().aggregate({**server, "control": control}, sums, cohort)
 
 
 def _drift(ctx: Context, names: Params) -> Params:

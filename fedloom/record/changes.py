@@ -11,6 +11,9 @@ MAY_CHANGE = frozenset(
         "threads",
         "executor",
         "lanes",
+        "compiled",
+        "workers",
+        "memory_budget",
         "checkpoint_every",
         "eval_batch",
         "deviations",  # follows from the other fields, each of which is compared

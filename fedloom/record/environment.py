@@ -29,7 +29,7 @@ def collect() -> dict[str, Any]:
         },
         "processor": processor(),
         "cores": os.cpu_count(),
-        "cores_usable": _usable_cores(),
+        "cores_usable": usable_cores(),
         "threads": torch.get_num_threads(),
         "accelerators": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
     }
@@ -52,10 +52,11 @@ def processor() -> str | None:
     return next(iter(names), platform.processor()) or None
 
 
-def _usable_cores() -> int | None:
+def usable_cores() -> int:
+    """Cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
-    return os.cpu_count()
+    return os.cpu_count() or 1
 
 
 def commit(root: Path | None = None) -> dict[str, Any] | None:

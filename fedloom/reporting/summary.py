@@ -31,7 +31,8 @@ SILENT = (
         "data_digest",
         "partition_digest",
     ),
-    *("executor", "lanes", "threads", "eval_batch", "checkpoint_every"),
+    *("executor", "lanes", "compiled", "workers", "threads", "device", "memory_budget"),
+    *("eval_batch", "checkpoint_every"),
 )
 """Settings that never name a row: trials, places and speed, and what names it anyway."""
 

@@ -50,6 +50,8 @@ def compare(
     of the first trial, never on the test set; the runs compared then train on all rows. A run that
     fails is listed in `failures` and the others go on; if all fail, the first error is raised.
     """
+    if jobs > 1 and config.workers is None:
+        config = config.replace(workers=1)
     specs = [parse(spec, "method") for spec in method_specs]
     _check(specs, trials, grid or {})
     folder = Path(out)

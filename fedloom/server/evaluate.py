@@ -1,15 +1,19 @@
 """Scores of a model on rows: sums over examples, so that no batch size can change them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from operator import add, itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from fedloom import tree
 from fedloom.clients.examples import Examples
+from fedloom.engine.cohort import Engine
 from fedloom.tasks.task import Task
 from fedloom.types import Params
 
@@ -92,6 +96,48 @@ class Scores:
         }
 
 
+class Share(NamedTuple):
+    """A part of an evaluation that one process does."""
+
+    number: int
+    params: Params | None
+    """None: those that all shares have in common."""
+    buffers: Params | None
+    rows: Tensor
+    """int64 [n] of the examples."""
+
+
+class Model(NamedTuple):
+    """What the shares of an evaluation have in common."""
+
+    params: Params
+    buffers: Params
+    training_rows: bool
+    """Whether rows are of the training examples, not of the test set."""
+    batch_size: int
+
+
+def score(engine: Engine, model: Model, shares: Iterable[Share]) -> list[Scores]:
+    """The scores of every share, in order; in the engine's workers if it has some."""
+    return [scores for _, scores in sorted(engine.run(_score, model, shares), key=itemgetter(0))]
+
+
+def score_together(engine: Engine, model: Model, rows: Tensor) -> Scores:
+    """The scores of one model on rows that are shared out among the workers by batches."""
+    parts = [rows] if not len(rows) else rows.split(model.batch_size)
+    shares = (Share(number, None, None, part) for number, part in enumerate(parts))
+    return reduce(add, score(engine, model, shares))
+
+
+def _score(engine: Engine, model: Model, share: Share) -> Iterator[tuple[int, Scores]]:
+    examples = engine.trainer.examples if model.training_rows else engine.test
+    assert examples is not None
+    params = model.params if share.params is None else share.params
+    buffers = model.buffers if share.buffers is None else share.buffers
+    task, size = engine.trainer.task, model.batch_size
+    yield share.number, evaluate(task, params, buffers, examples, share.rows, size)
+
+
 def evaluate(
     task: Task,
     params: Params,
@@ -105,20 +151,23 @@ def evaluate(
 
     A non-finite logit counts as a prediction of class 0 (argmax of NaN) and clears `finite`.
     """
-    bound = task.bind(buffers, training=False)
-    size = task.num_classes
-    counts = np.zeros(size * size, np.int64)
-    loss, finite, first = 0.0, True, 0
+    here, size = examples.y.device, task.num_classes
+    bound = task.bind(tree.to(buffers, here), training=False)
+    params, rows = tree.to(params, here), rows.to(here)
+    counts = torch.zeros(size * size, dtype=torch.int64, device=here)
+    loss = torch.zeros((), dtype=torch.float64, device=here)
+    finite, first = torch.ones((), dtype=torch.bool, device=here), 0
     with torch.no_grad():
         for part in rows.split(batch_size):
             x, y = examples.take(part)
             if shift is not None:
                 x = shift(first, x)
             first += len(part)
-            logits = bound.logits(params, {"x": x, "y": y, "mask": torch.ones(len(y))})
-            loss += float(F.cross_entropy(logits.double(), y, reduction="sum"))
-            finite = finite and bool(torch.isfinite(logits).all())
+            mask = torch.ones(len(y), device=here)
+            logits = bound.logits(params, {"x": x, "y": y, "mask": mask})
+            loss += F.cross_entropy(logits.double(), y, reduction="sum")
+            finite &= torch.isfinite(logits).all()
             predicted = torch.where(logits.isnan(), torch.inf, logits).argmax(-1)
-            counts += np.bincount((y * size + predicted).numpy(), minlength=size * size)
-    total = max(1, int(counts.sum()))
-    return Scores(counts.reshape(size, size), loss / total, finite)
+            counts += torch.bincount(y * size + predicted, minlength=size * size)
+    confusion = counts.cpu().numpy().reshape(size, size)
+    return Scores(confusion, float(loss) / max(1, int(confusion.sum())), bool(finite))

@@ -1,21 +1,21 @@
 """One round: sample, broadcast, train, refuse what isn't finite, aggregate."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from fedloom import tree
 from fedloom.engine.cohort import Trained
-from fedloom.engine.local import Outcome
+from fedloom.engine.orders import Done
+from fedloom.engine.reduce import finite
+from fedloom.engine.statistics import recalibrate, settle
 from fedloom.errors import DivergedError
 from fedloom.method import calling, check_state
-from fedloom.rng import stream
+from fedloom.server.memory import Memories
 from fedloom.server.setup import Setup
-from fedloom.server.statistics import RECALIBRATION_ROWS, combine, recalibrate
 from fedloom.types import Cohort, Params, State
 
 
@@ -25,18 +25,39 @@ class RunState:
 
     server: State
     buffers: Params
-    memories: dict[int, State] = field(default_factory=dict)
+    memories: Memories
     """Of clients that have taken part; the others have what `init_client` gives."""
-    own_buffers: dict[int, Params] = field(default_factory=dict)
+    own_buffers: Memories
     """Running statistics that clients keep to themselves."""
 
+    def saved(self) -> State:
+        """What a checkpoint holds: call it just before that is written."""
+        stores = {"memories": self.memories.save(), "own_buffers": self.own_buffers.save()}
+        return {"server": self.server, "buffers": self.buffers, **stores}
 
-def begin(setup: Setup) -> RunState:
-    """The state before the first round."""
+    def close(self) -> None:
+        """Let go of the files."""
+        self.memories.close()
+        self.own_buffers.close()
+
+
+def begin(setup: Setup, folder: Path | None = None) -> RunState:
+    """The state before the first round; what clients remember goes to files in `folder`."""
     with calling(setup.method, "init_server"):
         server = setup.method.init_server(setup.params)
         check_state(server, "the server's state")
-    return RunState(server, setup.buffers)
+    budget = setup.config.memory_budget * 2**20
+    fresh = setup.method.init_client(server)
+    memories, own = (None if folder is None else folder / name for name in FILES)
+    return RunState(
+        server,
+        setup.buffers,
+        Memories.begin(fresh, memories, budget),
+        Memories.begin(setup.buffers, own, budget),
+    )
+
+
+FILES = ("memories.bin", "own_buffers.bin")
 
 
 def run_round(setup: Setup, state: RunState, round: int) -> tuple[RunState, dict[str, Any]]:
@@ -59,10 +80,13 @@ def run_round(setup: Setup, state: RunState, round: int) -> tuple[RunState, dict
         {c: state.own_buffers.get(c, state.buffers) if keeps else state.buffers for c in cohort},
         round=round,
         lr=lr,
+        bn=config.bn,
+        keeps_buffers=keeps,
+        counts_nonfinite=config.on_nonfinite == "ignore",
     )
     served = time.perf_counter()
-    accepted, refused = _sift(trained, config.on_nonfinite, round)
-    after, extras = _aggregate(setup, state, trained, accepted, keeps)
+    refused = _refused(trained, config.on_nonfinite, round)
+    after, extras = _aggregate(setup, state, trained, keeps)
     if config.on_nonfinite != "ignore" and not finite(after.server):
         raise DivergedError(
             f"round {round}: the global model is not finite; lower the learning rate"
@@ -72,8 +96,11 @@ def run_round(setup: Setup, state: RunState, round: int) -> tuple[RunState, dict
     fields = {
         "lr": lr,
         "cohort": cohort,
-        **_costs(setup, sent, trained, accepted, keeps),
+        **_costs(setup, sent, trained, keeps),
         "refused": refused,
+        "lanes_busy": trained.busy,
+        **({"workers_replaced": trained.replaced} if trained.replaced else {}),
+        **({"engine_notes": list(trained.notes)} if trained.notes else {}),
         **extras,
         "seconds": served - began,
         "server_seconds": time.perf_counter() - served,
@@ -81,104 +108,86 @@ def run_round(setup: Setup, state: RunState, round: int) -> tuple[RunState, dict
     return after, fields
 
 
-def finite(state: State) -> bool:
-    """Whether every number of a state is."""
-    return all(
-        bool(torch.isfinite(leaf).all())
-        for _, leaf in tree.leaves(state)
-        if leaf.is_floating_point()
-    )
-
-
-def _sift(trained: Trained, policy: str, round: int) -> tuple[list[int], list[dict[str, Any]]]:
-    """(places of the reports to use, the refused with reasons)."""
-    checks: list[tuple[str, Callable[[Outcome], State]]] = [
-        ("loss", lambda outcome: {"loss": outcome.loss}),
-        ("report", lambda outcome: outcome.report),
-        ("memory", lambda outcome: outcome.memory),
-        ("running statistics", lambda outcome: outcome.buffers),
+def _refused(trained: Trained, policy: str, round: int) -> list[dict[str, Any]]:
+    """The clients whose reports aren't finite, with reasons."""
+    refused = [
+        {"client": done.client, "reason": done.refused}
+        for done in trained.done
+        if done.refused is not None
     ]
-    accepted, refused = [], []
-    for place, outcome in enumerate(trained.outcomes):
-        bad = next((what for what, part in checks if not finite(part(outcome))), None)
-        if bad is None or policy == "ignore":
-            accepted.append(place)
-        if bad is not None:
-            refused.append({"client": trained.clients[place], "reason": f"{bad} is not finite"})
-    if refused and policy != "ignore" and (policy == "stop" or not accepted):
+    others = trained.sums is not None
+    if refused and policy != "ignore" and (policy == "stop" or not others):
         first = refused[0]
         raise DivergedError(
             f"round {round}: {first['reason']} at client {first['client']}"
             + (f" and {len(refused) - 1} more" if len(refused) > 1 else "")
             + "; lower the learning rate"
-            + (", or go on without such clients (on_nonfinite=skip_client)" if accepted else "")
+            + (", or go on without such clients (on_nonfinite=skip_client)" if others else "")
         )
-    return accepted, refused
+    return refused
 
 
 def _aggregate(
-    setup: Setup, state: RunState, trained: Trained, accepted: list[int], keeps: bool
+    setup: Setup, state: RunState, trained: Trained, keeps: bool
 ) -> tuple[RunState, dict[str, Any]]:
-    outcomes = [trained.outcomes[place] for place in accepted]
-    clients = [trained.clients[place] for place in accepted]
-    counts = [trained.num_examples[place] for place in accepted]
-    reports = tree.stack([outcome.report for outcome in outcomes])
+    accepted = [done for done in trained.done if done.memory is not None]
+    sizes = [len(setup.engine.rows[done.client]) for done in accepted]
     cohort = Cohort(
-        torch.tensor(counts, dtype=torch.float64), len(setup.sizes), int(setup.sizes.sum())
+        torch.tensor(sizes, dtype=torch.float64), len(setup.sizes), setup.total_examples
     )
     with calling(setup.method, "aggregate"):
-        server = setup.method.aggregate(state.server, reports, cohort)
+        server = setup.method.aggregate(state.server, trained.sums or {}, cohort)
         check_state(server, "the server's state")
-    memories = {client: out.memory for client, out in zip(clients, outcomes, strict=True)}
-    own = {client: out.buffers for client, out in zip(clients, outcomes, strict=True)}
+        server = tree.rounded(server, like=state.server)
+    memories = {done.client: done.memory for done in accepted if done.memory}
+    own = {done.client: done.buffers for done in accepted if done.buffers}
+    buffers = state.buffers
+    if trained.statistics is not None:
+        buffers = settle(setup.config.bn, trained.statistics, state.buffers)
     after = RunState(
         server=server,
-        buffers=combine(setup.config.bn, list(own.values()), counts) if state.buffers else {},
-        memories={**state.memories, **memories} if any(memories.values()) else state.memories,
-        own_buffers={**state.own_buffers, **own} if keeps and state.buffers else {},
+        buffers=buffers,
+        memories=state.memories.updated(memories),
+        own_buffers=state.own_buffers.updated(own),
     )
-    return after, setup.method.observe(state.server, reports, cohort)
+    return after, setup.method.observe(state.server, trained.sums or {}, cohort)
 
 
-def _costs(
-    setup: Setup, sent: State, trained: Trained, accepted: list[int], keeps: bool
-) -> dict[str, Any]:
+def _costs(setup: Setup, sent: State, trained: Trained, keeps: bool) -> dict[str, Any]:
     """Exact bytes, steps and examples of a round; bytes are of tensors, one copy a client."""
     moving = 0 if keeps else tree.num_bytes(setup.buffers)
     down = tree.num_bytes(sent) + moving
-    up = sum(tree.num_bytes(outcome.report) + moving for outcome in trained.outcomes)
-    examples = [_examples(setup, trained, place) for place in range(len(trained.clients))]
-    loss = sum(float(trained.outcomes[place].loss) for place in accepted)
+    up = sum(done.num_bytes + moving for done in trained.done)
+    examples = [_examples(setup, done) for done in trained.done]
+    pairs = zip(trained.done, examples, strict=True)
+    counted = [(done.loss, count) for done, count in pairs if done.memory is not None]
     return {
-        "train_loss": loss / max(1, sum(examples[place] for place in accepted)),
-        "steps": sum(trained.num_steps),
+        "train_loss": sum(loss for loss, _ in counted) / max(1, sum(n for _, n in counted)),
+        "steps": sum(done.num_steps for done in trained.done),
         "examples": sum(examples),
-        "skipped_examples": sum(trained.skipped),
+        "skipped_examples": sum(done.skipped for done in trained.done),
         "bytes_up": up,
-        "bytes_down": down * len(trained.clients),
+        "bytes_down": down * len(trained.done),
         "niid_equivalent_bytes": up + down,
     }
 
 
-def _examples(setup: Setup, trained: Trained, place: int) -> int:
+def _examples(setup: Setup, done: Done) -> int:
     """How many examples a client's steps looked at."""
-    work, size = setup.engine.work, trained.num_examples[place]
+    work, size = setup.engine.trainer.work, len(setup.engine.rows[done.client])
     if work.steps is not None:
         return work.steps * min(work.batch_size, size)
     assert work.epochs is not None
-    return work.epochs * size - trained.skipped[place]
+    return work.epochs * size - done.skipped
 
 
 def _recalibrated(setup: Setup, state: RunState) -> RunState:
-    training = np.concatenate(setup.engine.rows)
-    order = stream(setup.config.seed, "recalibrate").permutation(len(training))
-    rows = torch.from_numpy(training[order[:RECALIBRATION_ROWS]])
     buffers = recalibrate(
         setup.task,
         state.server["params"],
         state.buffers,
-        setup.engine.examples,
-        rows,
+        setup.engine.trainer.examples,
+        setup.recalibration_rows,
         setup.config.batch_size,
     )
     return RunState(state.server, buffers, state.memories, state.own_buffers)

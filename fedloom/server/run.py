@@ -10,14 +10,17 @@ import torch
 
 from fedloom import partition
 from fedloom.config import RunConfig
-from fedloom.errors import ConfigError, DivergedError, RunDirectoryError
+from fedloom.engine.allocator import keep_freed_memory
+from fedloom.errors import ConfigError, DivergedError, FedloomError, RunDirectoryError
 from fedloom.models.flops import training_flops
 from fedloom.presets import deviations
-from fedloom.record import environment
+from fedloom.record import environment, jsonio
 from fedloom.record.changes import MAY_CHANGE
 from fedloom.record.rundir import RunDir
 from fedloom.server import checkpoint
-from fedloom.server.round import RunState, begin, run_round
+from fedloom.server.choice import Choice
+from fedloom.server.memory import Memories
+from fedloom.server.round import FILES, RunState, begin, run_round
 from fedloom.server.scoring import has_personal, score_personal, score_round
 from fedloom.server.setup import Setup, prepare
 from fedloom.server.summary import summarise
@@ -86,7 +89,8 @@ def run(
     """
     refuse_reimport()
     torch.set_num_threads(config.threads)
-    setup = prepare(config)
+    keep_freed_memory()
+    setup = prepare(config, _choice_so_far(out) if resume else None)
     described = {
         **config.model_dump(),
         "deviations": deviations(config),
@@ -105,11 +109,14 @@ def run(
             progress.start(config.rounds, name)
             progress.advance(done, {})
         status, reason = "finished", None
+        opened = state
         try:
             state = _rounds(setup, folder, state, done, progress)
         except _Stopped as stopped:
             state, status, reason = stopped.state, "diverged", str(stopped)
         finally:
+            setup.engine.close()
+            opened.close()
             if progress is not None:
                 progress.close()
         checkpoint.save_model(
@@ -121,6 +128,15 @@ def run(
         result = summarise(setup, events, status=status, label=name, role=role, reason=reason)
         folder.finish(result)
     return RunResult(Path(out), config, result)
+
+
+def _choice_so_far(out: str | Path) -> Choice | None:
+    """How the run in this directory was trained, unless it holds none or doesn't say."""
+    try:
+        found = jsonio.read(Path(out) / "environment.json")["training"]
+        return Choice(**found)
+    except (OSError, FedloomError, KeyError, TypeError):
+        return None
 
 
 def refuse_reimport() -> None:
@@ -139,18 +155,19 @@ class _Stopped(Exception):
 
 def _opened(setup: Setup, folder: RunDir) -> tuple[RunState, int]:
     """(state to go on from, rounds already done); writes what describes the run."""
-    state, done = begin(setup), -1
+    state, done = begin(setup, folder.checkpoints), -1
     latest = checkpoint.load_latest(folder.checkpoints) if folder.resumed else None
     notes = list(setup.notes)
     if latest is not None:
-        state, done = _restored(setup, latest, state), latest.round
+        state, done = _restored(setup, folder, latest, state), latest.round
         notes += latest.notes
     elif any(event["event"] == "round" for event in folder.events().events):
         raise RunDirectoryError(
             f"{folder.path} holds rounds but no checkpoint to go on from; run it anew (overwrite)"
         )
     folder.truncate_after(done)
-    folder.write_json("environment.json", environment.collect())
+    training = {"training": setup.choice.as_record()}
+    folder.write_json("environment.json", {**environment.collect(), **training})
     setup.partition.save(folder.path / "partition")
     names = partition.client_names(setup.partition, setup.dataset.groups)
     batch_size = setup.config.batch_size
@@ -160,19 +177,26 @@ def _opened(setup: Setup, folder: RunDir) -> tuple[RunState, int]:
     return state, done
 
 
-def _restored(setup: Setup, latest: checkpoint.Checkpoint, expected: RunState) -> RunState:
+def _restored(
+    setup: Setup, folder: RunDir, latest: checkpoint.Checkpoint, expected: RunState
+) -> RunState:
     """The state of a checkpoint; one that lacks something is refused, never filled up."""
     found = latest.state
     if set(found) != set(vars(expected)):
         raise RunDirectoryError(f"the checkpoint of round {latest.round} lacks part of the state")
-    fresh = setup.method.init_client(expected.server)
-    for client, memory in found["memories"].items():
-        checkpoint.check_like(memory, fresh, f"the memory of client {client}")
     checkpoint.check_like(
         {"server": found["server"], "buffers": found["buffers"]},
         {"server": expected.server, "buffers": expected.buffers},
     )
-    return RunState(**found)
+    fresh = setup.method.init_client(expected.server)
+    budget = setup.config.memory_budget * 2**20
+    memories, own = (folder.checkpoints / name for name in FILES)
+    return RunState(
+        found["server"],
+        found["buffers"],
+        Memories.restore(found["memories"], fresh, memories, budget),
+        Memories.restore(found["own_buffers"], setup.buffers, own, budget),
+    )
 
 
 def _rounds(
@@ -196,7 +220,7 @@ def _rounds(
             folder.event("personal", **score_personal(setup, state, round))
         if last or round % config.checkpoint_every == 0:
             folder.sync()
-            checkpoint.save(folder.checkpoints, round, vars(state), {"method": config.method})
+            checkpoint.save(folder.checkpoints, round, state.saved(), {"method": config.method})
         if progress is not None:
             progress.advance(round, info)
     return state

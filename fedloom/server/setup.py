@@ -1,6 +1,6 @@
 """From a configuration to everything that a run needs; what can be refused is refused here."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -13,17 +13,23 @@ from fedloom.clients import sampler
 from fedloom.clients.batches import LocalWork
 from fedloom.clients.examples import Augment, Examples
 from fedloom.clients.noise import Noise
+from fedloom.clients.sampler import Population
 from fedloom.clients.validation import hold_out
 from fedloom.config import RunConfig
 from fedloom.data import Dataset
-from fedloom.engine.cohort import Engine, Executor
-from fedloom.engine.lanes import mapping_problem
+from fedloom.engine.cohort import Engine
 from fedloom.engine.optimizer import Sgd
+from fedloom.engine.statistics import RECALIBRATION_ROWS
+from fedloom.engine.trace import WARM_CALLS, WARM_LOOP, Replay
+from fedloom.engine.trainer import Trainer
 from fedloom.errors import ConfigError, PartitionError
 from fedloom.method import Method
 from fedloom.models import surgery
+from fedloom.models.flops import training_flops
 from fedloom.partition import Partition, feature
-from fedloom.server import schedule
+from fedloom.rng import stream
+from fedloom.server import choice, schedule
+from fedloom.server.choice import Choice
 from fedloom.tasks.task import Task
 from fedloom.types import Params
 
@@ -43,21 +49,36 @@ class Setup:
     """The initial global model."""
     buffers: Params
     engine: Engine
+    choice: Choice
+    """How it is trained on this machine."""
     test: Examples
     validation_rows: np.ndarray
     """Training rows that no client trains on, of all clients together."""
+    population: Population
     cohort_size: int
     notes: tuple[str, ...]
 
     @cached_property
+    def recalibration_rows(self) -> Tensor:
+        """int64, the training rows that running statistics are estimated on; drawn once."""
+        training = np.concatenate(list(self.engine.rows))
+        order = stream(self.config.seed, "recalibrate").permutation(len(training))
+        return torch.from_numpy(training[order[:RECALIBRATION_ROWS]])
+
+    @property
     def sizes(self) -> np.ndarray:
         """int64 [N], training rows of each client."""
-        return np.array([len(rows) for rows in self.engine.rows], np.int64)
+        return self.population.sizes
+
+    @cached_property
+    def total_examples(self) -> int:
+        """Training rows of all clients together."""
+        return int(self.sizes.sum())
 
     @property
     def noise_split(self) -> bool:
         """Whether the model is also scored on one noisy copy of the test rows per client."""
-        return self.engine.noise.active and self.config.test_noise != "clean"
+        return self.engine.trainer.noise.active and self.config.test_noise != "clean"
 
     @property
     def reported_split(self) -> Literal["test", "test_noise"]:
@@ -73,11 +94,14 @@ class Setup:
     def cohort(self, round: int) -> np.ndarray:
         """Sorted ids of the clients that take part in a round."""
         draw = sampler.make(self.config.sampler)
-        return draw(self.config.seed, round, self.sizes, self.cohort_size)
+        return draw(self.population, round, self.cohort_size)
 
 
-def prepare(config: RunConfig) -> Setup:
-    """Load, split and build. Raises ConfigError, DataError or PartitionError before training."""
+def prepare(config: RunConfig, so_far: Choice | None = None) -> Setup:
+    """Load, split and build; `so_far` is how a run that is resumed was trained.
+
+    Raises ConfigError, DataError or PartitionError before training.
+    """
     method = methods.make(config.method)
     schedule.make(config.schedule)
     sampler.make(config.sampler)
@@ -86,32 +110,36 @@ def prepare(config: RunConfig) -> Setup:
     )
     split = make_partition(config, dataset)
     rows, validation_rows, notes = hold_out(
-        [split.rows(i) for i in range(split.num_clients)],
-        dataset.y_train,
-        config.validation,
-        config.seed,
+        split.indices, dataset.y_train, config.validation, config.seed
     )
+    sizes = rows.sizes
+    population = Population(config.seed, sizes)
     task, min_batch, model_notes = make_task(config, dataset)
     params, buffers = task.initial()
-    executor, executor_notes = choose_executor(config, task, dataset.input_shape)
-    _refuse_single(rows, min_batch, config)
-    noise = _noise(config, dataset, split, [len(part) for part in rows])
-    examples = Examples(dataset.x_train, dataset.y_train)
-    engine = Engine(
+    _refuse_single(sizes, min_batch, config)
+    noise = _noise(config, dataset, sizes)
+    device = choice.device(config)
+    examples = Examples(dataset.x_train, dataset.y_train).to(device)
+    test = Examples(dataset.x_test, dataset.y_test).to(device)
+    trainer = Trainer(
         task=task,
         examples=examples,
-        rows=rows,
         optimizer=Sgd(config.momentum, config.weight_decay),
         work=LocalWork(config.local_epochs, config.local_steps, config.batch_size),
         seed=config.seed,
-        executor=executor,
         lanes=config.lanes,
         augment=_augment(config, dataset),
         noise=noise,
         min_batch=min_batch,
+        device=device,
     )
-    occupied = sum(len(part) > 0 for part in rows)
     size = sampler.cohort_size(split.num_clients, config.participation, config.cohort)
+    cohort_size = _cohort_size(size, len(population.eligible), config)
+    chosen = _chosen(config, trainer, dataset, sizes, cohort_size, so_far)
+    ours = task.is_known and type(method).__module__.startswith("fedloom.")
+    warm_calls = WARM_CALLS if chosen.executor == "mapped" else WARM_LOOP
+    replay = Replay(chosen.compiled, warm_calls, trusted=ours)
+    trainer = replace(trainer, executor=chosen.executor, pads=chosen.compiled, replay=replay)
     return Setup(
         config=config,
         dataset=dataset,
@@ -120,17 +148,18 @@ def prepare(config: RunConfig) -> Setup:
         task=task,
         params=params,
         buffers=buffers,
-        engine=engine,
-        test=Examples(dataset.x_test, dataset.y_test),
+        engine=Engine(trainer, rows, chosen.workers, test),
+        choice=chosen,
+        test=test,
         validation_rows=validation_rows,
-        cohort_size=_cohort_size(size, occupied, config),
+        population=population,
+        cohort_size=cohort_size,
         notes=(
             *dataset.notes,
             *split.warnings,
             *notes,
             *model_notes,
-            *executor_notes,
-            *_empty_note(rows),
+            *_empty_note(sizes),
         ),
     )
 
@@ -168,7 +197,7 @@ def make_task(config: RunConfig, dataset: Dataset) -> tuple[Task, int, tuple[str
     if config.bn == "groupnorm":
         notes += surgery.groupnorm(model.net)
     min_batch = surgery.min_batch(model.net, dataset.input_shape)
-    task = Task(model, _num_outputs(model.net, dataset))
+    task = Task(model, _num_outputs(model.net, dataset), config.precision)
     if config.bn not in ("average", "groupnorm") and not task.has_batch_norm:
         notes.append(f"bn={config.bn} has nothing to do: model {model.name} has no BatchNorm.")
     if task.frozen:
@@ -184,24 +213,35 @@ def _num_outputs(net: nn.Module, dataset: Dataset) -> int:
     return int(width)
 
 
-def choose_executor(
-    config: RunConfig, task: Task, input_shape: tuple[int, ...]
-) -> tuple[Executor, list[str]]:
-    """(executor, notes). Lanes pay where a step's arithmetic is small: without convolutions."""
-    convolves = any(
-        isinstance(module, nn.modules.conv._ConvNd) for module in task.model.net.modules()
-    )
-    if config.executor == "loop" or (config.executor == "auto" and (convolves or task.has_dropout)):
-        return "loop", []
-    problem = mapping_problem(task, input_shape)
-    if problem is None:
-        return "mapped", []
-    if config.executor == "mapped":
-        raise ConfigError(
-            f"executor=mapped: model {task.model.name} can't be mapped over clients ({problem}); "
-            "use executor=loop"
-        )
-    return "loop", [f"Model {task.model.name} can't be mapped over clients, so they take turns."]
+def _chosen(
+    config: RunConfig,
+    trainer: Trainer,
+    dataset: Dataset,
+    sizes: np.ndarray,
+    cohort: int,
+    so_far: Choice | None,
+) -> Choice:
+    """Executor, workers and compiling, for a run of this size."""
+    task = trainer.task
+    params, buffers = task.initial()
+    flops = training_flops(task.model.net, dataset.input_shape)
+    mean_size = int(np.ceil(sizes[sizes > 0].mean())) if (sizes > 0).any() else 0
+    steps = trainer.steps(mean_size) * cohort * config.rounds
+    seconds = choice.guessed_seconds(steps, steps * min(config.batch_size, mean_size), flops)
+    workers = choice.workers(config, cohort, seconds)
+    lanes = max(1, min(config.lanes, -(-cohort // workers)))
+    shape = dataset.input_shape
+    if so_far is not None and config.executor == "auto":  # other choices have other last bits
+        executor, reason = so_far.executor, so_far.reason
+    else:
+        executor, reason = choice.executor(config, trainer, params, buffers, shape, lanes)
+    if so_far is not None and config.compiled is None:
+        compiled = so_far.compiled
+    else:
+        per_call = lanes if executor == "mapped" else 1
+        heavy = flops * config.batch_size > choice.ARITHMETIC
+        compiled = choice.compiles(config, 0 if heavy else steps / per_call / workers)
+    return Choice(executor, workers, compiled, reason)
 
 
 def _augment(config: RunConfig, dataset: Dataset) -> Augment:
@@ -213,10 +253,10 @@ def _augment(config: RunConfig, dataset: Dataset) -> Augment:
     return Augment(flip=choice != "none", crop=choice == "crop_flip")
 
 
-def _noise(config: RunConfig, dataset: Dataset, split: Partition, sizes: list[int]) -> Noise:
+def _noise(config: RunConfig, dataset: Dataset, sizes: np.ndarray) -> Noise:
     if config.noise and dataset.is_sparse:
         raise ConfigError(f"noise={config.noise}: {dataset.name} is sparse; noise would fill it")
-    std = feature.noise_std(config.noise_rule, config.noise, split.num_clients)
+    std = feature.noise_std(config.noise_rule, config.noise, len(sizes))
     return Noise(std, sizes, config.seed, config.noise_refresh)
 
 
@@ -228,23 +268,23 @@ def _cohort_size(size: int, occupied: int, config: RunConfig) -> int:
     return min(size, occupied)
 
 
-def _refuse_single(rows: list[np.ndarray], min_batch: int, config: RunConfig) -> None:
+def _refuse_single(sizes: np.ndarray, min_batch: int, config: RunConfig) -> None:
     if config.batch_size < min_batch:
         raise ConfigError(
             f"batch_size={config.batch_size}: this model's batch normalisation needs batches of at "
             f"least {min_batch}; raise it, or use bn=groupnorm"
         )
-    single = [client for client, part in enumerate(rows) if 0 < len(part) < min_batch]
-    if single:
+    single = np.flatnonzero((sizes > 0) & (sizes < min_batch))
+    if len(single):
         raise PartitionError(
-            f"clients {single[:10]} hold one example each, which this model's batch normalisation "
-            "can't be trained on; raise the partition's min_size, or use bn=groupnorm"
+            f"clients {single[:10].tolist()} hold one example each, which this model's batch "
+            "normalisation can't be trained on; raise the partition's min_size, or use bn=groupnorm"
         )
 
 
-def _empty_note(rows: list[np.ndarray]) -> list[str]:
-    empty = [client for client, part in enumerate(rows) if len(part) == 0]
-    if not empty:
+def _empty_note(sizes: np.ndarray) -> list[str]:
+    empty = np.flatnonzero(sizes == 0)
+    if not len(empty):
         return []
     shown = ", ".join(map(str, empty[:10])) + (" ..." if len(empty) > 10 else "")
     return [f"{len(empty)} clients hold no data and never take part: {shown}."]

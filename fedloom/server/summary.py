@@ -63,8 +63,8 @@ def summarise(
         "effective": {
             "lr": setup.config.learning_rate,
             "model": setup.task.model.name,
-            "executor": setup.engine.executor,
-            "augment": asdict(setup.engine.augment),
+            **setup.choice.as_record(),
+            "augment": asdict(setup.engine.trainer.augment),
             "clients_a_round": setup.cohort_size,
         },
         "notes": list(setup.notes),

@@ -7,8 +7,11 @@ cheap and changes nothing. Training passes leave the buffers' next values in `up
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from copy import copy
+from typing import Literal
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
@@ -16,6 +19,8 @@ from torch.func import functional_call
 from fedloom.models import Model
 from fedloom.models.norm import BatchNorm, Pass, convert, during
 from fedloom.types import Batch, Params
+
+Precision = Literal["float32", "bfloat16"]
 
 
 class _Captured(nn.Module):
@@ -25,9 +30,7 @@ class _Captured(nn.Module):
         super().__init__()
         self.net = net
         self._entered: list[Tensor] = []
-        net.get_submodule(head_module).register_forward_pre_hook(
-            lambda _, args: self._entered.append(args[0])
-        )
+        net.get_submodule(head_module).register_forward_pre_hook(_Note(self._entered))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         self._entered.clear()
@@ -37,14 +40,25 @@ class _Captured(nn.Module):
         return features, logits
 
 
+class _Note:
+    """A hook that keeps what entered; a class, so that networks with it can be sent elsewhere."""
+
+    def __init__(self, entered: list[Tensor]) -> None:
+        self._entered = entered
+
+    def __call__(self, _: nn.Module, args: tuple[Tensor, ...]) -> None:
+        self._entered.append(args[0])
+
+
 class Task:
     """Classification with cross-entropy.
 
     `features` are the input of the head, [B, d], never normalised; `logits` are [B, C].
     """
 
-    def __init__(self, model: Model, num_classes: int) -> None:
+    def __init__(self, model: Model, num_classes: int, precision: Precision = "float32") -> None:
         self.num_classes = num_classes
+        self.precision = precision
         self.head = model.head
         self.model = model
         self.frozen = tuple(n for n, leaf in model.net.named_parameters() if not leaf.requires_grad)
@@ -59,6 +73,12 @@ class Task:
         self.padded = True
         self.rate: float | None = None
         self.updates: Params = {}
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all of the network is PyTorch's or ours, so that its passes are pure."""
+        kinds = (type(module).__module__ for module in self.model.net.modules())
+        return all(name.startswith(("torch.nn.", "fedloom.")) for name in kinds)
 
     def initial(self) -> tuple[Params, Params]:
         """The network's own (parameters, buffers), as copies."""
@@ -94,8 +114,13 @@ class Task:
         leaves = {f"net.{name}": leaf for name, leaf in (*params.items(), *self.buffers.items())}
         mask = batch["mask"] if self.padded else None
         current = Pass(self.training, mask, self.rate, self.updates)
-        with during(current):
-            return functional_call(self._call, leaves, (batch["x"],))
+        half = self.training and self.precision == "bfloat16"
+        with (
+            during(current),
+            torch.autocast(batch["x"].device.type, torch.bfloat16) if half else nullcontext(),
+        ):
+            features, logits = functional_call(self._call, leaves, (batch["x"],))
+        return (features.float(), logits.float()) if half else (features, logits)
 
     def logits(self, params: Params, batch: Batch) -> Tensor:
         """[B, C]."""

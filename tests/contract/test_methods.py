@@ -53,7 +53,7 @@ def test_mapped_equals_looped_for_unequal_steps_of_a_replayed_recording(method):
     looped = federation(sizes, work=work).play(method, rounds=2, lr=0.005)
     here = federation(sizes, work=work, executor="mapped")
     assert gap(looped, here.play(method, rounds=2, lr=0.005)) < 1e-12
-    assert here.engine.replay.refused is None
+    assert here.engine.trainer.replay.refused is None
 
 
 def test_mapped_equals_looped_with_batch_normalisation(method):
@@ -130,13 +130,11 @@ def test_reports_of_one_client_and_of_many_aggregate_alike(method):
     here = federation((12,))
     server = method.init_server(here.params)
     fresh = method.init_client(server)
-    out = here.engine.train(
-        method, method.broadcast(server), [0], {0: fresh}, {0: {}}, round=1, lr=0.05
-    ).outcomes[0]
-    one = method.aggregate(server, tree.stack([out.report]), Cohort(torch.tensor([12.0]), 1, 12))
-    three = method.aggregate(
-        server, tree.stack([out.report] * 3), Cohort(torch.tensor([12.0] * 3), 3, 36)
-    )
+    sent = method.broadcast(server)
+    sums = here.engine.train(method, sent, [0], {0: fresh}, {0: {}}, round=1, lr=0.05).sums
+    one = method.aggregate(server, sums, Cohort(torch.tensor([12.0]), 1, 12))
+    thrice = tree.weigh(sums, 3)
+    three = method.aggregate(server, thrice, Cohort(torch.tensor([12.0] * 3), 3, 36))
     assert gap(one, three) < 1e-12
 
 

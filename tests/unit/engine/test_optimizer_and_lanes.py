@@ -1,15 +1,20 @@
 """The optimizer against PyTorch's, and what lanes may never do."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from fedloom import tree
 from fedloom.clients.batches import LocalWork, num_steps, plan
 from fedloom.clients.examples import Examples
+from fedloom.clients.noise import Noise
 from fedloom.engine.cohort import Engine
 from fedloom.engine.optimizer import Sgd
 from fedloom.engine.trace import WARM_CALLS, Replay
+from fedloom.engine.trainer import Trainer
 from fedloom.method import Method
 from fedloom.methods import make
 from tests.problems import CLASSES, FEATURES, Net, federation, gap, same_bits, task_of
@@ -24,11 +29,11 @@ def test_one_client_trains_as_pytorchs_sgd_would(momentum, decay, executor):
     net = Net().double()
     net.load_state_dict(here.params)
     reference = torch.optim.SGD(net.parameters(), 0.1, momentum, weight_decay=decay)
-    order = plan(23, here.engine.work, seed=0, round=1, client=0)
+    order = plan(23, here.engine.trainer.work, seed=0, round=1, client=0)
     for index, count in zip(order.index, order.count, strict=True):
         rows = torch.from_numpy(index[:count])
         loss = nn.functional.cross_entropy(
-            net(here.engine.examples.x[rows]), here.engine.examples.y[rows]
+            net(here.engine.trainer.examples.x[rows]), here.engine.trainer.examples.y[rows]
         )
         reference.zero_grad()
         loss.backward()
@@ -99,8 +104,8 @@ def test_a_batch_larger_than_the_client_trains_on_what_there_is(executor):
         round=1,
         lr=0.1,
     )
-    assert trained.num_steps == [2, 2]
-    assert trained.num_examples == [10, 3]
+    assert [done.num_steps for done in trained.done] == [2, 2]
+    assert trained.sums["weight"] == 13
 
 
 class Alternating(Method):
@@ -149,8 +154,8 @@ def test_a_replay_is_the_same_bits_as_the_calls_it_replaces():
         expected = state
         for item in items:
             expected = function(expected, item, constants)
-        before = len(calls)
-        assert same_bits(replay.fold("key", function, state, items, constants), expected)
+        before, block = len(calls), tree.stack(items)
+        assert same_bits(replay.fold("key", function, state, [block], constants), expected)
         assert len(calls) - before < len(items)
     assert replay.refused is None
 
@@ -162,9 +167,9 @@ def test_arguments_that_were_one_tensor_when_recorded_may_differ_later():
         return state - 2 * constants
 
     for _ in range(WARM_CALLS + 3):
-        replay.fold("key", function, same, [{"x": same}], same)
+        replay.fold("key", function, same, [{"x": same[None]}], same)
     x, y = torch.randn(3), torch.randn(3)
-    assert torch.equal(replay.fold("key", function, x, [{"x": y}], y), x - 2 * y)
+    assert torch.equal(replay.fold("key", function, x, [{"x": y[None]}], y), x - 2 * y)
 
 
 def test_what_cannot_be_recorded_goes_on_unrecorded_and_says_why():
@@ -175,8 +180,8 @@ def test_what_cannot_be_recorded_goes_on_unrecorded_and_says_why():
 
     up, down = torch.ones(2), -torch.ones(2)
     for _ in range(WARM_CALLS + 3):
-        assert torch.equal(replay.fold("key", function, up, [{"x": up}], {}), 2 * up)
-    assert torch.equal(replay.fold("key", function, up, [{"x": down}], {}), down)
+        assert torch.equal(replay.fold("key", function, up, [{"x": up[None]}], {}), 2 * up)
+    assert torch.equal(replay.fold("key", function, up, [{"x": down[None]}], {}), down)
     assert replay.refused
 
 
@@ -191,15 +196,15 @@ def test_dropout_repeats_with_the_seed_and_leaves_the_global_stream_alone():
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             task = task_of(Dropping().double())
-        engine = Engine(
+        trainer = Trainer(
             task=task,
-            examples=here.engine.examples,
-            rows=here.engine.rows,
+            examples=here.engine.trainer.examples,
             optimizer=Sgd(),
-            work=here.engine.work,
+            work=here.engine.trainer.work,
             seed=seed,
         )
         params, _ = task.initial()
+        engine = Engine(trainer, here.engine.rows)
         return type(here)(engine, params, {}).play(make("fedavg"), rounds=1)[0]
 
     state = torch.random.get_rng_state()
@@ -212,8 +217,9 @@ def test_sparse_rows_become_dense_only_in_a_batch():
     from scipy.sparse import csr_matrix
 
     here = federation()
-    dense = here.engine.examples.x.float().numpy() * (here.engine.examples.x.numpy() > 0.5)
-    y = here.engine.examples.y.numpy()
+    examples = here.engine.trainer.examples
+    dense = examples.x.float().numpy() * (examples.x.numpy() > 0.5)
+    y = examples.y.numpy()
     net = Net()
     task = task_of(net)
     params, _ = task.initial()
@@ -225,3 +231,48 @@ def test_sparse_rows_become_dense_only_in_a_batch():
     assert same_bits(*both)
     assert dense.shape[1] == FEATURES
     assert task.num_classes == CLASSES
+
+
+@dataclass(frozen=True)
+class Distilled(Method):
+    """Cross-entropy and the distance to the features of the start; teachers asked as said."""
+
+    beforehand: bool = True
+
+    def teach(self, task, batch, ctx):
+        return {"z": task.features(ctx.start, batch)} if self.beforehand else {}
+
+    def loss(self, task, params, batch, ctx):
+        z, logits = task.outputs(params, batch)
+        theirs = batch["z"] if self.beforehand else task.teacher().features(ctx.start, batch)
+        log_p = logits.log_softmax(-1).gather(-1, batch["y"][:, None])[:, 0]
+        return task.mean((z - theirs.detach()).square().mean(-1) - log_p, batch)
+
+
+@pytest.mark.parametrize("executor", ["loop", "mapped"])
+def test_teachers_asked_once_a_round_say_what_they_say_in_each_step(executor):
+    here = federation((60, 41, 12, 3), executor=executor, work=LocalWork(4, None, 7))
+    once, each = (here.play(Distilled(beforehand=way)) for way in (True, False))
+    assert gap(once, each) < 1e-12
+    noisy = Noise([0.1] * 4, [60, 41, 12, 3], 0, "each_access")
+    anew = here.with_engine(noise=noisy)
+    once, each = (anew.play(Distilled(beforehand=way)) for way in (True, False))
+    assert gap(once, each) < 1e-12
+
+
+def test_teachers_are_asked_for_each_example_once_a_round_unless_inputs_change(monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        Distilled,
+        "teach",
+        lambda self, task, batch, ctx: (
+            seen.append(int(batch["mask"].sum())) or {"z": task.features(ctx.start, batch)}
+        ),
+    )
+    here = federation((20, 9), work=LocalWork(5, None, 7))
+    here.play(Distilled(), rounds=2)
+    assert sum(seen) == 2 * (20 + 9)
+    seen.clear()
+    noisy = Noise([0.1] * 2, [20, 9], 0, "each_access")
+    here.with_engine(noise=noisy).play(Distilled(), rounds=2)
+    assert sum(seen) == 2 * 5 * (20 + 9)

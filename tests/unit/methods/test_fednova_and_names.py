@@ -9,7 +9,7 @@ from fedloom.errors import ConfigError
 from fedloom.methods import make
 from fedloom.testing import at
 from fedloom.types import Cohort
-from tests.problems import federation, gap
+from tests.problems import aggregated, collected, federation, gap
 
 
 def cohort(*counts: float) -> Cohort:
@@ -28,13 +28,11 @@ def test_fednova_with_unequal_steps_by_hand():
     """A: 1 step of gradient 1; B: 10 steps of -1 each; rate 0.1. FedNova 0.0, FedAvg +0.45."""
     delta = torch.tensor([-0.1, 1.0])
     a = torch.tensor([1.0, 10.0])
-    nova = make("fednova").aggregate(
-        {"params": at(0.0)},
-        {"direction": {"w": delta / a}, "a": a, "steps": a},
-        cohort(1, 1),
-    )
+    reports = {"direction": {"w": delta / a}, "a": a, "steps": a}
+    nova = aggregated(make("fednova"), {"params": at(0.0)}, reports, cohort(1, 1))
     assert float(nova["params"]["w"]) == pytest.approx(0.0, abs=1e-7)
-    avg = make("fedavg").aggregate({"params": at(0.0)}, {"delta": {"w": delta}}, cohort(1, 1))
+    deltas = {"delta": {"w": delta}}
+    avg = aggregated(make("fedavg"), {"params": at(0.0)}, deltas, cohort(1, 1))
     assert float(avg["params"]["w"]) == pytest.approx(0.45)
 
 
@@ -61,7 +59,8 @@ def test_the_overshoot_of_fednova_is_one_only_for_equal_steps():
     method = make("fednova")
     for a in ([5.0, 5.0, 5.0], [5.0, 5.0, 6.0], [1.0, 50.0, 400.0]):
         reports = {"a": torch.tensor(a), "steps": torch.tensor(a)}
-        overshoot = method.observe({}, reports, cohort(3, 2, 9))["W"]
+        sums = collected(method, reports, cohort(3, 2, 9))
+        overshoot = method.observe({}, sums, cohort(3, 2, 9))["W"]
         assert overshoot == pytest.approx(1.0) if len(set(a)) == 1 else overshoot > 1.0
 
 
@@ -71,8 +70,8 @@ def test_normalising_by_w_bounds_fednovas_step():
     reports = {"direction": {"w": delta / a}, "a": a, "steps": a}
     moved = {
         normalise: float(
-            make("fednova", normalise_W=normalise).aggregate(
-                {"params": at(0.0)}, reports, cohort(1, 1)
+            aggregated(
+                make("fednova", normalise_W=normalise), {"params": at(0.0)}, reports, cohort(1, 1)
             )["params"]["w"]
         )
         for normalise in (False, True)
@@ -86,7 +85,7 @@ def test_fednova_by_batches_weighs_small_clients_up():
     reports = {"direction": {"w": torch.tensor([1.0, 0.0])}, "a": a, "steps": a}
     for weighting, expected in (("examples", 1 / 65), ("batches", 1 / 2)):
         method = make("fednova", weighting=weighting)
-        after = method.aggregate({"params": at(0.0)}, reports, cohort(1, 64))
+        after = aggregated(method, {"params": at(0.0)}, reports, cohort(1, 64))
         assert float(after["params"]["w"]) == pytest.approx(expected)
 
 

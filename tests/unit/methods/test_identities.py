@@ -11,10 +11,11 @@ from fedloom.clients.batches import LocalWork
 from fedloom.clients.examples import Examples
 from fedloom.engine.cohort import Engine
 from fedloom.engine.optimizer import Sgd
+from fedloom.engine.trainer import Trainer
 from fedloom.methods import make
 from fedloom.testing import Quadratic, at, began
 from fedloom.types import Cohort
-from tests.problems import Federation, federation, gap, same_bits
+from tests.problems import Federation, aggregated, federation, gap, same_bits
 
 
 def quadratics(targets, *, steps=1, sizes=None, momentum=0.0, decay=0.0) -> Federation:
@@ -23,15 +24,14 @@ def quadratics(targets, *, steps=1, sizes=None, momentum=0.0, decay=0.0) -> Fede
     x = np.repeat(np.asarray(targets, float), sizes)[:, None]
     bounds = np.cumsum([0, *sizes])
     rows = [np.arange(a, b) for a, b in itertools.pairwise(bounds)]
-    engine = Engine(
+    trainer = Trainer(
         task=Quadratic(),
         examples=Examples(x, np.zeros(len(x), np.int64)),
-        rows=rows,
         optimizer=Sgd(momentum, decay),
         work=LocalWork(None, steps, max(sizes)),
         seed=0,
     )
-    return Federation(engine, {"w": torch.zeros(1, dtype=torch.float64)}, {})
+    return Federation(Engine(trainer, rows), {"w": torch.zeros(1, dtype=torch.float64)}, {})
 
 
 def cohort(*counts, num_clients=None, total=None) -> Cohort:
@@ -42,17 +42,16 @@ def cohort(*counts, num_clients=None, total=None) -> Cohort:
 def test_fedavg_weighs_by_examples_and_not_by_clients():
     server = {"params": at(0.0)}
     reports = {"delta": {"w": torch.tensor([0.0, 4.0])}}
-    assert make("fedavg").aggregate(server, reports, cohort(1, 3))["params"]["w"] == 3.0
-    uniform = make("fedavg", weighting="uniform")
-    assert uniform.aggregate(server, reports, cohort(1, 3))["params"]["w"] == 2.0
+    plain, uniform = make("fedavg"), make("fedavg", weighting="uniform")
+    assert aggregated(plain, server, reports, cohort(1, 3))["params"]["w"] == 3.0
+    assert aggregated(uniform, server, reports, cohort(1, 3))["params"]["w"] == 2.0
 
 
 def test_every_client_starts_from_the_broadcast_weights():
     """Deltas +1, +3, -6 from 2.0: the mean is 4/3 only if no client sees another's steps."""
     server = {"params": at(2.0)}
-    after = make("fedavg").aggregate(
-        server, {"delta": {"w": torch.tensor([1.0, 3.0, -6.0])}}, cohort(1, 1, 1)
-    )
+    reports = {"delta": {"w": torch.tensor([1.0, 3.0, -6.0])}}
+    after = aggregated(make("fedavg"), server, reports, cohort(1, 1, 1))
     assert after["params"]["w"] == pytest.approx(4 / 3)
     assert server["params"]["w"] == 2.0
     targets = [1.0, 3.0, -6.0]

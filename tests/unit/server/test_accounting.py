@@ -98,7 +98,7 @@ def test_the_training_loss_is_the_mean_over_all_examples_of_all_steps(data):
     """At a rate too small to move anything it is the loss of the initial model."""
     for executor in ("loop", "mapped"):
         setup, fields = costs(data, lr=1e-12, executor=executor, model="linear", clients=7)
-        x, y = setup.engine.examples.x, setup.engine.examples.y
+        x, y = setup.engine.trainer.examples.x, setup.engine.trainer.examples.y
         logits = setup.task.bind({}, training=False).logits(setup.params, {"x": x, "mask": None})
         import torch.nn.functional as F
 

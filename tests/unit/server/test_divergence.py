@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from fedloom import methods
+from fedloom.clients.sampler import Population
+from fedloom.engine.cohort import Engine
 from fedloom.record import jsonio
 from fedloom.server.checkpoint import load_latest, load_model
 from fedloom.server.round import begin, finite, run_round
@@ -71,8 +73,9 @@ def test_a_refused_client_is_named_and_the_mean_is_of_the_others(make, spoilt, m
     setup = prepare(by_owner(make, spoilt, method=method, executor=executor))
     bad = owner(setup)
     rows = [own if i != bad else own[:0] for i, own in enumerate(setup.engine.rows)]
-    engine = dataclasses.replace(setup.engine, rows=rows)
-    without = dataclasses.replace(setup, engine=engine, cohort_size=4)
+    engine = Engine(setup.engine.trainer, rows, test=setup.test)
+    others = Population(setup.config.seed, np.array([len(own) for own in rows]))
+    without = dataclasses.replace(setup, engine=engine, population=others, cohort_size=4)
     states = []
     for each in (setup, without):
         state = begin(each)

@@ -62,8 +62,8 @@ def test_what_a_model_freezes_stays_as_it_was(tmp_path, executor):
 def test_a_model_that_cannot_be_mapped_takes_turns_unless_mapping_was_asked_for():
     config = RunConfig(**TINY, model=f"{__name__}:Branching")
     setup = prepare(config)
-    assert setup.engine.executor == "loop"
-    assert any("can't be mapped" in note for note in setup.notes)
+    assert setup.engine.trainer.executor == "loop"
+    assert "can't be mapped" in setup.choice.reason
     with pytest.raises(ConfigError, match=r"Branching can't be mapped .* use executor=loop"):
         prepare(config.replace(executor="mapped"))
 

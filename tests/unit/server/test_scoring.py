@@ -1,12 +1,14 @@
 """What is measured after a round, and what of it is reported."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from fedloom import tree
 from fedloom.server.evaluate import evaluate
-from fedloom.server.round import RunState, begin
+from fedloom.server.round import begin
 from fedloom.server.run import run
 from fedloom.server.scoring import has_personal, score_personal, score_round
 from fedloom.server.setup import all_rows, prepare
@@ -22,11 +24,17 @@ def always(setup, label):
     return params
 
 
+def remembering(setup, own):
+    """The state before the first round, with these memories."""
+    state = begin(setup)
+    return replace(state, memories=state.memories.updated(own))
+
+
 def test_means_over_clients_are_given_both_by_clients_and_by_examples(make):
     """One client's model is right on its class only, the others' on another: both means by hand."""
     setup = prepare(make(method="local"))
     own = {c: {"own": always(setup, 0 if c == 0 else 1)} for c in range(len(setup.sizes))}
-    line = score_personal(setup, RunState({"params": setup.params}, {}, own), 3)
+    line = score_personal(setup, remembering(setup, own), 3)
     shares = np.bincount(setup.dataset.y_test, minlength=3) / TEST
     expected = [shares[0]] + [shares[1]] * (len(setup.sizes) - 1)
     assert line["per_client"] == pytest.approx(expected)
@@ -49,15 +57,15 @@ def test_clients_that_are_one_group_are_scored_under_its_name(make):
 def test_one_clients_own_model_moves_that_clients_score_alone(make):
     setup = prepare(make(method="local"))
     own = {c: {"own": always(setup, 1)} for c in range(len(setup.sizes))}
-    before = score_personal(setup, RunState({"params": setup.params}, {}, own), 1)["per_client"]
+    before = score_personal(setup, remembering(setup, own), 1)["per_client"]
     own[2] = {"own": tree.scale(setup.params, -1.0)}
-    after = score_personal(setup, RunState({"params": setup.params}, {}, own), 1)["per_client"]
+    after = score_personal(setup, remembering(setup, own), 1)["per_client"]
     assert [i for i, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]] in (
         [2],
         [],
     )
     own[2] = {"own": tree.scale(setup.params, float("nan"))}
-    line = score_personal(setup, RunState({"params": setup.params}, {}, own), 1)
+    line = score_personal(setup, remembering(setup, own), 1)
     assert line["per_client"][2] is None
     assert line["num_clients"] == len(setup.sizes) - 1
 
@@ -118,7 +126,7 @@ def test_validation_rows_are_those_that_nobody_trains_on(make):
     line = score_round(setup, begin(setup), 1)[-1]
     assert line["split"] == "validation"
     rows = torch.from_numpy(setup.validation_rows)
-    scores = evaluate(setup.task, setup.params, {}, setup.engine.examples, rows, 10)
+    scores = evaluate(setup.task, setup.params, {}, setup.engine.trainer.examples, rows, 10)
     assert line["accuracy"] == scores.accuracy
     assert len(all_rows(setup.test)) == TEST
 

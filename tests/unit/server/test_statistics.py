@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedloom.clients.examples import Examples
+from fedloom.engine.statistics import combine, recalibrate
 from fedloom.server.round import begin, run_round
 from fedloom.server.run import run
 from fedloom.server.setup import prepare
-from fedloom.server.statistics import combine, recalibrate
 from tests.problems import FEATURES, Net, gap, same_bits, task_of
 from tests.unit.server.small import NORMED, events
 
@@ -196,7 +196,7 @@ def test_groupnorm_leaves_no_statistics_behind(make):
 
 def test_the_server_recalibrates_on_training_rows(make):
     setup, state, _ = played(make(model=NORMED, bn="server_recalibrate", batch_size=200), rounds=1)
-    x, _ = setup.engine.examples.take(torch.from_numpy(np.concatenate(setup.engine.rows)))
+    x, _ = setup.engine.trainer.examples.take(torch.from_numpy(np.concatenate(setup.engine.rows)))
     values = entering(setup.task, state.server["params"], x)
     assert torch.allclose(state.buffers["body.1.running_mean"], values.mean(0), atol=1e-5)
     assert torch.allclose(state.buffers["body.1.running_var"], values.var(0), rtol=1e-4)
