@@ -55,10 +55,8 @@ class Scaffold(Method):
         delta = tree.sub(tree.pick(params, ctx.trained), ctx.start)
         reach = ctx.travel if self.correction == "gradient" else ctx.num_steps * ctx.lr
         # c_i+ - c_i = -(c + delta / reach)
-        change = tree.scale(tree.add(tree.pick(ctx.sent["control"], delta), delta, 1 / reach), -1.0)
-        return {"delta": delta, "control": change}, {
-            "control": tree.add(ctx.client["control"], change)
-        }
+        turn = tree.scale(tree.add(tree.pick(ctx.sent["control"], delta), delta, 1 / reach), -1.0)
+        return {"delta": delta, "control": turn}, {"control": tree.add(ctx.client["control"], turn)}
 
     def collect(self, report: State, num_examples: Tensor) -> State:
         sums = super().collect(report, num_examples)
