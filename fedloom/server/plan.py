@@ -71,7 +71,7 @@ def plan(config: RunConfig) -> Plan:
         f"digest {setup.partition.digest[:12]}",
         clients=f"{len(sizes)}, holding {sizes.min()} to {sizes.max()} rows",
         model=f"{setup.task.model.name}, {setup.task.model.num_parameters:,} parameters",
-        executor=setup.engine.trainer.executor,
+        executor=f"{setup.choice.executor}, {setup.choice.workers} workers ({setup.choice.reason})",
         rounds=rounds,
         clients_a_round=cohort,
         steps_a_round=round(per_round),

@@ -238,9 +238,9 @@ def _chosen(
     if so_far is not None and config.compiled is None:
         compiled = so_far.compiled
     else:
-        per_call = lanes if executor == "mapped" else 1
         heavy = flops * config.batch_size > choice.ARITHMETIC
-        compiled = choice.compiles(config, 0 if heavy else steps / per_call / workers)
+        worth = executor == "mapped" and not heavy  # in the loop some networks lose by it
+        compiled = choice.compiles(config, steps / lanes / workers if worth else 0)
     return Choice(executor, workers, compiled, reason)
 
 
