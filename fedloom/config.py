@@ -172,7 +172,7 @@ class RunConfig(BaseModel):
     )
     lanes: int = _setting(16, "Machine", "clients trained at once when mapped", ge=1)
     compiled: bool | None = _setting(
-        None, "Machine", "compile the training steps (none: those of lanes, when a run is long enough)"
+        None, "Machine", "compile the training steps (none: in lanes, when a run is long enough)"
     )
     workers: int | None = _setting(
         None, "Machine", "processes that train (none: one a core when a run is long enough)", ge=1
